@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+)
+
+// listener hands out guarded connections and tells the broker that it
+// listens where clients shall connect to.
+type listener struct {
+	net.Listener
+	addr net.Addr
+	cfg  Config
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	shutd bool
+}
+
+func listen(ctx context.Context, cfg Config) (*listener, error) {
+	inner, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("embedded broker: listen on %s: %w", cfg.Listen, err)
+	}
+	l := &listener{Listener: inner, addr: inner.Addr(), cfg: cfg, log: cfg.Logger, conns: make(map[*conn]struct{})}
+	if cfg.Advertise != "" {
+		l.addr = advertised(cfg.Advertise)
+	}
+	return l, nil
+}
+
+// Addr is the advertised address: the broker puts it into its metadata.
+func (l *listener) Addr() net.Addr { return l.addr }
+
+// advertised is a host:port that need not be one of this machine.
+type advertised string
+
+func (advertised) Network() string  { return "tcp" }
+func (a advertised) String() string { return string(a) }
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g := l.admit(c); g != nil {
+			return g, nil
+		}
+		_ = c.Close()
+	}
+}
+
+func (l *listener) admit(c net.Conn) *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shutd || len(l.conns) >= l.cfg.MaxConnections {
+		return nil
+	}
+	g := &conn{Conn: c, l: l}
+	l.conns[g] = struct{}{}
+	return g
+}
+
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// shut closes the listener and whatever is still connected.
+func (l *listener) shut() error {
+	_ = l.Close()
+	l.mu.Lock()
+	l.shutd = true
+	open := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		open = append(open, c)
+	}
+	l.mu.Unlock()
+	for _, c := range open {
+		_ = c.Close()
+	}
+	return nil
+}
