@@ -1,0 +1,199 @@
+package relay
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/waybillhq/waybill/pg/wal"
+)
+
+// commit is one transaction of the outbox on its way.
+type commit struct {
+	time     time.Time // by the server's clock; zero in a back-fill
+	end      wal.LSN   // zero until the commit is read
+	closed   bool
+	unmarked int // events read and not yet marked
+}
+
+// mark is one acknowledged event, to be written down.
+type mark struct {
+	commit    *commit
+	id        uuid.UUID
+	partition int32
+	offset    int64
+}
+
+// ledger keeps what is between reading and mark, in commit order. Events are
+// acknowledged and marked in any order; only the end of a commit before which
+// nothing is open may be confirmed, since the server then forgets all before.
+type ledger struct {
+	mu       sync.Mutex
+	room     *sync.Cond
+	limit    int
+	unmarked int
+	commits  []*commit // oldest first
+	marks    []mark    // acknowledged, not yet taken by the marker
+	spare    []mark
+	closed   bool
+	err      error
+
+	wake   chan struct{} // there are marks, or the ledger is closed
+	failed chan struct{} // closed at the first failure
+}
+
+func newLedger(limit int) *ledger {
+	l := &ledger{limit: limit, wake: make(chan struct{}, 1), failed: make(chan struct{})}
+	l.room = sync.NewCond(&l.mu)
+	return l
+}
+
+func (l *ledger) begin(at time.Time) *commit {
+	c := &commit{time: at}
+	l.mu.Lock()
+	l.commits = append(l.commits, c)
+	l.mu.Unlock()
+	return c
+}
+
+// add counts one more event into c, waiting while the ledger is full.
+func (l *ledger) add(ctx context.Context, c *commit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unmarked >= l.limit {
+		stop := context.AfterFunc(ctx, l.room.Broadcast)
+		defer stop()
+	}
+	for l.unmarked >= l.limit && l.err == nil && ctx.Err() == nil {
+		l.room.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.unmarked++
+	l.unmarked++
+	return nil
+}
+
+func (l *ledger) commit(c *commit, end wal.LSN) {
+	l.mu.Lock()
+	c.end, c.closed = end, true
+	l.mu.Unlock()
+	l.signal() // a commit whose events are all marked already waits for this
+}
+
+func (l *ledger) acknowledge(m mark) {
+	l.mu.Lock()
+	l.marks = append(l.marks, m)
+	first := len(l.marks) == 1
+	l.mu.Unlock()
+	if first {
+		l.signal()
+	}
+}
+
+// take gives the marks to write. The slice is the caller's until written.
+func (l *ledger) take() (marks []mark, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	marks, l.marks = l.marks, l.spare[:0]
+	l.spare = nil
+	return marks, l.closed
+}
+
+// written ticks marks off and returns the position up to which all is done,
+// zero if it did not move.
+func (l *ledger) written(marks []mark) wal.LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range marks {
+		m.commit.unmarked--
+	}
+	l.unmarked -= len(marks)
+	l.room.Broadcast()
+	clear(marks)
+	l.spare = marks
+	var end wal.LSN
+	done := 0
+	for _, c := range l.commits {
+		if !c.closed || c.unmarked > 0 {
+			break
+		}
+		end = max(end, c.end)
+		done++
+	}
+	l.drop(done)
+	return end
+}
+
+// drop forgets the n oldest commits, moving the rest to the front so that the
+// slice does not grow with the history.
+func (l *ledger) drop(n int) {
+	if n == 0 {
+		return
+	}
+	rest := copy(l.commits, l.commits[n:])
+	clear(l.commits[rest:])
+	l.commits = l.commits[:rest]
+}
+
+// idle tells whether nothing is between reading and confirmation.
+func (l *ledger) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.commits) == 0
+}
+
+func (l *ledger) inFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unmarked
+}
+
+// fail stops the session: nothing after the failed event may be confirmed.
+func (l *ledger) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || l.closed {
+		return
+	}
+	l.err = err
+	close(l.failed)
+	l.room.Broadcast()
+}
+
+func (l *ledger) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// abandonOpen forgets a transaction that was cut off in the middle: it will be
+// read again from its start, by the next session.
+func (l *ledger) abandonOpen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.commits); n > 0 && !l.commits[n-1].closed {
+		l.commits = l.commits[:n-1]
+	}
+}
+
+// close tells the marker that no more will come.
+func (l *ledger) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.signal()
+}
+
+func (l *ledger) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}

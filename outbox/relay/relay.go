@@ -1,0 +1,162 @@
+// Package relay carries committed outbox rows to the broker.
+//
+// It reads the inserts from the WAL in commit order, produces them with many
+// in flight, appends a mark for each acknowledged one and then confirms to
+// Postgres the end of the highest commit up to which everything is marked. It
+// promises that a committed event is published at least once, under the same
+// id each time, and that the first copies of one key's events stand in the log
+// in commit order, whenever any process dies.
+//
+// One relay works at a time: the replication slot is the lock. A second one
+// waits for it.
+//
+// Limits: a record that the broker refuses for good stops the whole relay,
+// which says so and tries again; it does not yet let the other partitions go on.
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/pg/wal"
+)
+
+// Schemas gives the registry's id for a schema, registering it if it has to.
+type Schemas interface {
+	RegisterText(ctx context.Context, subject, schema string) (id int, err error)
+}
+
+// NewClient makes a broker client with the relay's own options.
+type NewClient func(opts ...kgo.Opt) (*kgo.Client, error)
+
+// Config is what may be set; its zero value works.
+type Config struct {
+	// Slot is the replication slot, waybill_outbox_<database> if empty.
+	Slot string
+	// Publication names the outbox table to the slot, waybill_outbox if empty.
+	Publication string
+	// MaxUnmarked bounds the events between reading and mark, 50,000 if zero.
+	MaxUnmarked int
+	// MaxBytes bounds the bytes handed to the broker and not yet acknowledged,
+	// 64 MiB if zero.
+	MaxBytes int
+	// MarkInterval is the least time between two writes of marks, 25 ms if
+	// zero. It bounds the fsyncs the relay costs the database.
+	MarkInterval time.Duration
+	// Retry is the pause before a lost connection or slot is tried again,
+	// 500 ms if zero.
+	Retry      time.Duration
+	Logger     *slog.Logger          // slog.Default if nil
+	Registerer prometheus.Registerer // of the metrics; none if nil
+}
+
+// Relay is the outbox's reader.
+type Relay struct {
+	db      *pgxpool.Pool
+	client  NewClient
+	schemas *schemaIDs
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// New makes a relay for the database of db. The role needs REPLICATION.
+func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay {
+	cfg.Publication = orDefault(cfg.Publication, "waybill_outbox")
+	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
+	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
+	cfg.MaxBytes = orDefault(cfg.MaxBytes, 64<<20)
+	cfg.MarkInterval = orDefault(cfg.MarkInterval, 25*time.Millisecond)
+	cfg.Retry = orDefault(cfg.Retry, 500*time.Millisecond)
+	cfg.Logger = orDefault(cfg.Logger, slog.Default())
+	return &Relay{
+		db: db, client: client, cfg: cfg, metrics: newMetrics(cfg.Registerer),
+		schemas: newSchemaIDs(db, schemas),
+		log:     cfg.Logger.With("part", "relay", "slot", cfg.Slot),
+	}
+}
+
+// Run relays until ctx ends, reopening what breaks. It then waits up to five
+// seconds for the broker's word on what is in flight, so that an orderly stop
+// leaves nothing to send again, and returns nil.
+func (r *Relay) Run(ctx context.Context) error {
+	standby := false
+	for ctx.Err() == nil {
+		err := r.session(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, wal.ErrSlotInUse):
+			if !standby {
+				r.log.InfoContext(ctx, "standing by: another relay reads the slot")
+			}
+			standby = true
+		case err != nil:
+			standby = false
+			r.metrics.failures.Inc()
+			r.log.ErrorContext(ctx, "relay stopped, trying again", "error", err, "in", r.cfg.Retry)
+		}
+		pause(ctx, r.cfg.Retry)
+	}
+	return nil
+}
+
+// session relays over one replication connection until it breaks or ctx ends.
+func (r *Relay) session(ctx context.Context) error {
+	created, err := r.ensureSlot(ctx)
+	if err != nil {
+		return err
+	}
+	stream, err := wal.Open(ctx, wal.Config{
+		Conn: &r.db.Config().ConnConfig.Config, Slot: r.cfg.Slot, Publication: r.cfg.Publication,
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Close(context.WithoutCancel(ctx))
+
+	client, err := r.client(
+		kgo.ProducerLinger(0),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.MaxBufferedRecords(r.cfg.MaxUnmarked),
+		kgo.MaxBufferedBytes(r.cfg.MaxBytes),
+	)
+	if err != nil {
+		return fmt.Errorf("broker client: %w", err)
+	}
+	defer client.Close()
+
+	s := newSession(r, stream, client)
+	if err := s.run(ctx, created); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Slot is the name of the replication slot the relay reads.
+func (r *Relay) Slot() string { return r.cfg.Slot }
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}

@@ -1,0 +1,260 @@
+// Package wal reads a logical replication slot: the connection, the confirmed
+// position and the pgoutput messages on it.
+//
+// It promises that the server hears of progress every status interval however
+// long the reader is held up, that a position is confirmed only if somebody
+// called [Stream.Confirm] with it, and that reading allocates nothing per row.
+// It does not reconnect: a lost connection is the caller's to reopen.
+package wal
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// LSN is a position in the write-ahead log.
+type LSN = pglogrepl.LSN
+
+// Config names what to read and how often to report.
+type Config struct {
+	// Conn says how to reach the database. The role needs REPLICATION.
+	Conn        *pgconn.Config
+	Slot        string
+	Publication string
+	// StatusInterval is how often the confirmed position is sent, 100 ms if
+	// zero. The server recycles WAL by it.
+	StatusInterval time.Duration
+	// SenderTimeout is after how long without a word from us the server lets
+	// go of the slot, 10 s if zero. A host that dies holds the slot that long.
+	SenderTimeout time.Duration
+}
+
+// Stream is one open replication connection. [Stream.Next] is for one
+// goroutine; Confirm and Confirmed for any.
+type Stream struct {
+	conn      *pgconn.PgConn
+	confirmed atomic.Uint64
+	reply     chan struct{} // the server asked for a status at once
+	stop      context.CancelFunc
+	reporting sync.WaitGroup
+	failure   atomic.Pointer[error]
+}
+
+// ErrSlotInUse tells that another process reads the slot.
+var ErrSlotInUse = errors.New("replication slot is in use")
+
+// ErrSlotMissing tells that the slot does not exist.
+var ErrSlotMissing = errors.New("replication slot does not exist")
+
+// Open connects and starts reading at the slot's confirmed position.
+func Open(ctx context.Context, cfg Config) (*Stream, error) {
+	conn, err := connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	err = pglogrepl.StartReplication(ctx, conn, cfg.Slot, 0, pglogrepl.StartReplicationOptions{
+		Mode: pglogrepl.LogicalReplication,
+		PluginArgs: []string{
+			"proto_version '1'",
+			"binary 'true'",
+			"messages 'false'",
+			"publication_names '" + cfg.Publication + "'",
+		},
+	})
+	if err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, startError(cfg.Slot, err)
+	}
+	s := &Stream{conn: conn, reply: make(chan struct{}, 1)}
+	reportCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.reporting.Go(func() { s.report(reportCtx, orDefault(cfg.StatusInterval, 100*time.Millisecond)) })
+	return s, nil
+}
+
+func connect(ctx context.Context, cfg Config) (*pgconn.PgConn, error) {
+	pc := cfg.Conn.Copy()
+	pc.RuntimeParams["replication"] = "database"
+	pc.RuntimeParams["application_name"] = cfg.Slot
+	conn, err := pgconn.ConnectConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("replication connection: %w", err)
+	}
+	ms := orDefault(cfg.SenderTimeout, 10*time.Second).Milliseconds()
+	_, err = conn.Exec(ctx, fmt.Sprintf("SET wal_sender_timeout = %d", ms)).ReadAll()
+	if err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("set wal_sender_timeout: %w", err)
+	}
+	return conn, nil
+}
+
+func startError(slot string, err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "55006":
+			return fmt.Errorf("%w: %s", ErrSlotInUse, slot)
+		case "42704":
+			return fmt.Errorf("%w: %s", ErrSlotMissing, slot)
+		}
+	}
+	return fmt.Errorf("start replication on slot %s: %w", slot, err)
+}
+
+// Frame is one message of the stream: either a pgoutput message or word of
+// how far the server has read.
+type Frame struct {
+	// Data is the pgoutput message, nil in a keepalive. It is valid until the
+	// next call of Next.
+	Data []byte
+	// WALEnd, in a keepalive: every transaction that committed before it and
+	// concerns the slot has been sent.
+	WALEnd LSN
+}
+
+// Next waits for the next message. It returns ctx's error when ctx ends.
+func (s *Stream) Next(ctx context.Context) (Frame, error) {
+	for {
+		msg, err := s.conn.ReceiveMessage(ctx)
+		if err != nil {
+			return Frame{}, s.readError(ctx, err)
+		}
+		switch m := msg.(type) {
+		case *pgproto3.CopyData:
+			f, err := s.frame(m.Data)
+			if err != nil || f.Data != nil || f.WALEnd != 0 {
+				return f, err
+			}
+		case *pgproto3.ErrorResponse:
+			return Frame{}, fmt.Errorf("replication: %w", pgconn.ErrorResponseToPgError(m))
+		case *pgproto3.CopyDone:
+			return Frame{}, errors.New("replication: server ended the stream")
+		}
+	}
+}
+
+func (s *Stream) readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f := s.failure.Load(); f != nil {
+		return *f
+	}
+	return fmt.Errorf("read replication stream: %w", err)
+}
+
+// Sizes of the headers before a pgoutput message and in a keepalive.
+const (
+	xlogHeader    = 24
+	keepaliveSize = 17
+)
+
+func (s *Stream) frame(b []byte) (Frame, error) {
+	if len(b) == 0 {
+		return Frame{}, errors.New("replication: empty message")
+	}
+	switch kind, b := b[0], b[1:]; kind {
+	case pglogrepl.XLogDataByteID:
+		if len(b) <= xlogHeader {
+			return Frame{}, fmt.Errorf("replication: data message of %d bytes", len(b))
+		}
+		return Frame{Data: b[xlogHeader:]}, nil
+	case pglogrepl.PrimaryKeepaliveMessageByteID:
+		if len(b) != keepaliveSize {
+			return Frame{}, fmt.Errorf("replication: keepalive of %d bytes", len(b))
+		}
+		if b[16] == 1 {
+			s.answer()
+		}
+		return Frame{WALEnd: LSN(binary.BigEndian.Uint64(b))}, nil
+	default:
+		return Frame{}, fmt.Errorf("replication: unknown message %q", kind)
+	}
+}
+
+func (s *Stream) answer() {
+	select {
+	case s.reply <- struct{}{}:
+	default:
+	}
+}
+
+// Confirm tells the server, at the next status, that everything that
+// committed before end is safe elsewhere and need not be sent again.
+func (s *Stream) Confirm(end LSN) {
+	for {
+		old := s.confirmed.Load()
+		if uint64(end) <= old || s.confirmed.CompareAndSwap(old, uint64(end)) {
+			return
+		}
+	}
+}
+
+// Confirmed is the highest position given to Confirm.
+func (s *Stream) Confirmed() LSN { return LSN(s.confirmed.Load()) }
+
+// report sends the confirmed position until ctx ends. It has a goroutine of
+// its own: a reader held up by a slow broker would otherwise be taken for dead
+// by the server after wal_sender_timeout.
+func (s *Stream) report(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var sent LSN
+	last := time.Now() //nolint:forbidigo // measures an interval on this host
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.reply:
+			asked = true
+		case <-tick.C:
+		}
+		now := s.Confirmed()
+		if !asked && now == sent && time.Since(last) < time.Second {
+			continue
+		}
+		if err := s.send(now); err != nil {
+			err = fmt.Errorf("report confirmed position: %w", err)
+			s.failure.Store(&err)
+			_ = s.conn.Conn().Close() // wakes the reader, which reports err
+			return
+		}
+		sent, last = now, time.Now() //nolint:forbidigo // as above
+	}
+}
+
+// send reports position p. Zero would be read as "nothing yet", which is what
+// it means.
+func (s *Stream) send(p LSN) error {
+	return pglogrepl.SendStandbyStatusUpdate(context.Background(), s.conn, pglogrepl.StandbyStatusUpdate{
+		WALWritePosition: p, WALFlushPosition: p, WALApplyPosition: p,
+	})
+}
+
+// Close sends the last confirmed position and closes the connection.
+func (s *Stream) Close(ctx context.Context) {
+	s.stop()
+	s.reporting.Wait()
+	if s.failure.Load() == nil {
+		_ = s.send(s.Confirmed())
+	}
+	_ = s.conn.Close(ctx)
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
