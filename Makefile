@@ -1,0 +1,71 @@
+# Everything the project does, it does by one of these targets; CI too.
+SHELL := /bin/bash
+GO    ?= go
+CACHE ?= $(CURDIR)/.cache
+BIN   := $(CACHE)/bin
+LINT_VERSION := v2.15.0
+RACE  ?= -race
+DIR   ?= .waybill
+KILLS ?= 30
+KAFKA_KILLS ?= 10
+
+.PHONY: up build test lint bench e2e setup clean test-kafka test-kill fuzz generate fmt
+
+## up: build and start everything in one process, data in $(DIR)
+up: build
+	@bin/waybill up --dir $(DIR) $(ARGS)
+
+## build: bin/waybill
+build:
+	@$(GO) build -trimpath -o bin/waybill ./cmd/waybill
+
+## test: every test that needs no Kafka, under the race detector
+test: setup
+	$(GO) test $(RACE) -timeout 15m ./...
+
+## e2e: the whole product in a real browser, and kill -9 under load
+e2e: setup
+	$(GO) test -count=1 -timeout 20m ./test/...
+
+## test-kill: kill -9 the process KILLS times under load, embedded broker
+test-kill: setup
+	WAYBILL_TEST_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run Kill -v ./test/kill/
+
+## test-kafka: the broker's, relay's, consumer's and end-to-end tests on a real Kafka
+test-kafka: setup
+	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
+		./broker/ ./registry/... ./outbox/... ./consumer/... ./push/... ./test/...
+
+## bench: create→seen at 100 and 500 orders a second
+bench: build
+	bin/waybill bench e2e --rate 100 --seconds 10
+	bin/waybill bench e2e --rate 500 --seconds 10
+
+## lint: static checks, formatting, generated code up to date
+lint: $(BIN)/golangci-lint
+	$(BIN)/golangci-lint run ./...
+	$(GO) vet ./...
+
+$(BIN)/golangci-lint:
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+## fmt: format the code as lint wants it
+fmt: $(BIN)/golangci-lint
+	$(BIN)/golangci-lint fmt ./...
+
+## generate: Go types from the contracts
+generate:
+	$(GO) generate ./...
+
+## fuzz: each parser of bytes for FUZZTIME
+FUZZTIME ?= 30s
+fuzz:
+	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./pg/wal/
+
+## setup: what tests need that a bare Debian or Ubuntu lacks
+setup:
+	@test/setup.sh
+
+clean:
+	rm -rf bin .waybill

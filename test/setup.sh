@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# What the tests need beside Go: Postgres server binaries, kcat, Chromium.
+# Installs with apt what is missing; says what to install where it cannot.
+set -euo pipefail
+
+missing=()
+command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+command -v kcat >/dev/null || missing+=(kcat)
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null && root=(sudo)
+fi
+if ! command -v apt-get >/dev/null || { [ "$(id -u)" -ne 0 ] && [ ${#root[@]} -eq 0 ]; }; then
+	echo "the tests need: ${missing[*]}. Install them with your package manager and run this again." >&2
+	exit 1
+fi
+echo "installing for the tests: ${missing[*]}"
+"${root[@]}" apt-get update -qq
+# Without a cluster of its own: the tests start their servers themselves.
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
