@@ -1,0 +1,135 @@
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+// Migration is the tables of one package: goose SQL files in the root of Files
+// (use fs.Sub on an embedded folder), numbered on their own. Which of them are
+// applied is kept in the table Schema.migrations_Package, so packages share a
+// schema without knowing of each other.
+//
+// Schema is created if it is not there, and unqualified names in the files
+// mean it.
+type Migration struct {
+	Package string
+	Schema  string
+	Files   fs.FS
+}
+
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
+
+// Migrate brings the tables of each migration up to date, in the order given,
+// over one connection of its own. Processes that start at once take turns.
+func Migrate(ctx context.Context, pool *pgxpool.Pool, migrations ...Migration) (err error) {
+	for _, m := range migrations {
+		if !plainName.MatchString(m.Package) || !plainName.MatchString(m.Schema) {
+			return fmt.Errorf("migrate %q in schema %q: names are lower-case letters, digits and _", m.Package, m.Schema)
+		}
+	}
+	db := oneSession(pool)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := lock(ctx, db); err != nil {
+		return err
+	}
+	for _, m := range migrations {
+		if err := m.apply(ctx, db); err != nil {
+			return fmt.Errorf("migrate %s.%s: %w", m.Schema, m.Package, err)
+		}
+	}
+	return nil
+}
+
+// oneSession dials outside the pool: a session lock and search_path must hold
+// for all of the migrations, and must not leak into a connection others use.
+// Closing it releases the lock.
+func oneSession(pool *pgxpool.Pool) *sql.DB {
+	cc := pool.Config().ConnConfig
+	// Migrations may build indexes for longer than a request may take.
+	cc.RuntimeParams["statement_timeout"] = "0"
+	cc.Tracer = nil
+	db := stdlib.OpenDB(*cc)
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	return db
+}
+
+// lock takes the session's advisory lock by trying. Waiting inside Postgres
+// would hold a snapshot, which CREATE INDEX CONCURRENTLY of the process that
+// has the lock waits for: a deadlock.
+func lock(ctx context.Context, db *sql.DB) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var got bool
+		if err := db.QueryRowContext(ctx, "select pg_try_advisory_lock($1)", lockID()).Scan(&got); err != nil {
+			return fmt.Errorf("lock migrations: %w", err)
+		}
+		if got {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lock migrations held by another process: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+func lockID() int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("waybill migrations"))
+	return int64(h.Sum64()) //nolint:gosec // any 64 bits do
+}
+
+func (m Migration) apply(ctx context.Context, db *sql.DB) error {
+	if err := m.enterSchema(ctx, db); err != nil {
+		return err
+	}
+	store, err := database.NewStore(database.DialectPostgres, m.Schema+".migrations_"+m.Package)
+	if err != nil {
+		return fmt.Errorf("version table: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectCustom, db, m.Files,
+		goose.WithStore(store), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if errors.Is(err, goose.ErrNoMigrations) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read files: %w", err)
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// enterSchema looks before it creates: CREATE SCHEMA IF NOT EXISTS asks for a
+// right on the database even where there is nothing to create.
+func (m Migration) enterSchema(ctx context.Context, db *sql.DB) error {
+	var there bool
+	err := db.QueryRowContext(ctx, "select exists (select from pg_namespace where nspname = $1)", m.Schema).Scan(&there)
+	if err != nil {
+		return fmt.Errorf("look for schema: %w", err)
+	}
+	if !there {
+		if _, err := db.ExecContext(ctx, "create schema "+m.Schema); err != nil {
+			return fmt.Errorf("create schema: %w", err)
+		}
+	}
+	if _, err := db.ExecContext(ctx, "set search_path = "+m.Schema+", public"); err != nil {
+		return fmt.Errorf("enter schema: %w", err)
+	}
+	return nil
+}
