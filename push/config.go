@@ -1,0 +1,68 @@
+package push
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config of a [Hub]. Topics, Route and Key are required; everything else has a
+// default.
+type Config struct {
+	Topics []string // what the hub reads, all partitions of it
+	Route  Route
+
+	// Key seals cursors. Processes that share it and the topics understand
+	// each other's cursors; with another key every cursor becomes a reset.
+	Key [32]byte
+
+	Tail      int // records kept to resume from, default 16384
+	TailBytes int // bytes of messages kept to resume from, default 64 MiB
+	Buffer    int // messages that may wait for one connection, default 256
+
+	Heartbeat    time.Duration // between comments on a quiet connection, default 15 s
+	WriteTimeout time.Duration // for one write to a client, default 10 s
+	MaxLife      time.Duration // of a connection, the actual one is 80–100 % of it; default 1 h
+	Retry        time.Duration // reconnection delay suggested to clients, default 1 s
+
+	MaxConnections int // in all, default 50000; beyond: 503
+	MaxPerChannel  int // connections per channel, default 1000; beyond: 429
+	// MaxPerKey bounds the connections that share what KeyOf returns, such as
+	// the caller's API key; both must be set to count.
+	MaxPerKey int
+	KeyOf     func(*http.Request) string
+
+	Logger     *slog.Logger          // default: slog.Default()
+	Registerer prometheus.Registerer // nil: metrics are kept and not exposed
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Topics) == 0 || c.Route == nil {
+		return c, errors.New("push: topics and route are required")
+	}
+	if c.Key == [32]byte{} {
+		return c, errors.New("push: a key for cursors is required")
+	}
+	setDefault(&c.Tail, 16384)
+	setDefault(&c.TailBytes, 64<<20)
+	setDefault(&c.Buffer, 256)
+	setDefault(&c.Heartbeat, 15*time.Second)
+	setDefault(&c.WriteTimeout, 10*time.Second)
+	setDefault(&c.MaxLife, time.Hour)
+	setDefault(&c.Retry, time.Second)
+	setDefault(&c.MaxConnections, 50_000)
+	setDefault(&c.MaxPerChannel, 1000)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+func setDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}

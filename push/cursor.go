@@ -1,0 +1,220 @@
+package push
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// cursor is a place in the stream a client has read up to.
+//
+// next counts for every hub. epoch and index mean something only to the hub
+// that wrote them; there they find the place without looking at next.
+type cursor struct {
+	epoch [8]byte // zero: only next counts
+	index uint64  // of the next record with deliveries
+	next  []int64 // per slot, the offset to be read next
+	// part of the record at next[slot] (and at index) is read already, when
+	// one record gives a channel several messages.
+	part int
+	slot int
+}
+
+// seen tells whether f lies before the cursor, by offsets.
+func (c *cursor) seen(f *frame) bool {
+	if f.offset == c.next[f.slot] && c.part > 0 && f.slot == c.slot {
+		return f.part < c.part
+	}
+	return f.offset < c.next[f.slot]
+}
+
+// advance moves the cursor past f.
+func (c *cursor) advance(f *frame) {
+	if !f.last {
+		c.next[f.slot], c.slot, c.part = f.offset, f.slot, f.part+1
+		return
+	}
+	c.next[f.slot] = f.offset + 1
+	if c.slot == f.slot {
+		c.part = 0
+	}
+}
+
+var errCursor = errors.New("cursor is not readable")
+
+const (
+	cursorVersion = 1
+	// maxCursor bounds what is decoded of a client's header.
+	maxCursor = 32 << 10
+	// cursorBlock: plain texts are padded to it, so that the length does not
+	// tell how far the log has come.
+	cursorBlock = 32
+)
+
+// sealer encrypts cursors, so that a client learns nothing of how much others
+// receive, and authenticates them.
+//
+// The nonce is derived from the plain text under a key of its own: all
+// processes share one key, and random nonces of 96 bits would run out after
+// 2^32 messages. Equal cursors give equal text, which tells nobody anything.
+type sealer struct {
+	aead     cipher.AEAD
+	nonceKey []byte
+}
+
+func newSealer(key [32]byte) (*sealer, error) {
+	derive := func(info string) ([]byte, error) { return hkdf.Key(sha256.New, key[:], nil, info, 32) }
+	seal, err := derive("waybill push cursor seal")
+	if err != nil {
+		return nil, fmt.Errorf("derive cursor key: %w", err)
+	}
+	nonce, err := derive("waybill push cursor nonce")
+	if err != nil {
+		return nil, fmt.Errorf("derive cursor key: %w", err)
+	}
+	block, err := aes.NewCipher(seal)
+	if err != nil {
+		return nil, fmt.Errorf("cursor cipher: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("cursor cipher: %w", err)
+	}
+	return &sealer{aead, nonce}, nil
+}
+
+// seal appends the cursor's text to dst.
+func (s *sealer) seal(dst []byte, l *layout, c *cursor) []byte {
+	plain := appendCursor(make([]byte, 0, 64+3*l.slots), l, c)
+	mac := hmac.New(sha256.New, s.nonceKey)
+	mac.Write(plain)
+	nonce := mac.Sum(nil)[:s.aead.NonceSize()]
+	sealed := s.aead.Seal(nonce, nonce, plain, nil)
+	return base64.RawURLEncoding.AppendEncode(dst, sealed)
+}
+
+// open reads text that seal wrote for a log of the same topics.
+func (s *sealer) open(text string, l *layout) (*cursor, error) {
+	if len(text) > maxCursor {
+		return nil, errCursor
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(sealed) < s.aead.NonceSize() {
+		return nil, errCursor
+	}
+	n := s.aead.NonceSize()
+	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], nil)
+	if err != nil {
+		return nil, errCursor
+	}
+	return readCursor(plain, l)
+}
+
+// appendCursor writes version, the log's hash, epoch, index, the part with its
+// topic and partition, then for each topic the number of its partitions and
+// their offsets, then padding.
+func appendCursor(b []byte, l *layout, c *cursor) []byte {
+	start := len(b)
+	b = append(b, cursorVersion)
+	b = append(b, l.hash[:]...)
+	b = append(b, c.epoch[:]...)
+	b = binary.AppendUvarint(b, c.index)
+	b = appendInt(b, c.part)
+	if c.part > 0 {
+		topic, partition := l.place(c.slot)
+		b = appendInt(appendInt(b, topic), partition)
+	}
+	for _, t := range l.topics {
+		b = appendInt(b, t.partitions)
+		for _, o := range c.next[t.first : t.first+t.partitions] {
+			b = binary.AppendUvarint(b, uint64(o)) //nolint:gosec // offsets are not negative
+		}
+	}
+	pad := cursorBlock - 1 - (len(b)-start+cursorBlock-1)%cursorBlock
+	return append(b, make([]byte, pad)...)
+}
+
+func appendInt(b []byte, n int) []byte {
+	return binary.AppendUvarint(b, uint64(n)) //nolint:gosec // counts are not negative
+}
+
+// place is the inverse of slot.
+func (l *layout) place(slot int) (topic, partition int) {
+	for i, t := range l.topics {
+		if slot < t.first+t.partitions {
+			return i, slot - t.first
+		}
+	}
+	return 0, 0
+}
+
+// readCursor reads what appendCursor wrote, perhaps when topics had fewer
+// partitions: of a partition that is new since, nothing is read yet.
+func readCursor(b []byte, l *layout) (*cursor, error) {
+	c := &cursor{next: make([]int64, l.slots)}
+	if len(b) < 17 || b[0] != cursorVersion || !bytes.Equal(b[1:9], l.hash[:]) {
+		return nil, errCursor
+	}
+	copy(c.epoch[:], b[9:17])
+	r := reader{rest: b[17:]}
+	c.index = r.uint()
+	c.part = r.int(1 << 30)
+	if c.part > 0 {
+		t := r.int(len(l.topics) - 1)
+		p := r.int(l.topics[t].partitions - 1)
+		c.slot = l.topics[t].first + p
+	}
+	for _, t := range l.topics {
+		n := r.int(t.partitions)
+		for i := range n {
+			c.next[t.first+i] = r.offset()
+		}
+	}
+	if r.bad || slices.ContainsFunc(r.rest, func(b byte) bool { return b != 0 }) {
+		return nil, errCursor
+	}
+	return c, nil
+}
+
+// reader reads numbers and remembers that one was missing or too large.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// int reads a number from 0 to most.
+func (r *reader) int(most int) int {
+	v := r.uint()
+	if most < 0 || v > uint64(most) {
+		r.bad = true
+		return 0
+	}
+	return int(v) //nolint:gosec // at most most
+}
+
+func (r *reader) offset() int64 {
+	v := int64(r.uint()) //nolint:gosec // checked below
+	if v < 0 {
+		r.bad = true
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,274 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Serve answers r with the stream of channel and returns when the connection
+// is over. The caller has authenticated r and derived channel from its
+// credential.
+//
+// A client that brings the id of its last message, as Last-Event-ID or in the
+// query as last_event_id, continues behind it; else the stream opens with
+// [EventReady]. Refusals are problem details with Retry-After: 503 while the log
+// is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel
+// and MaxPerKey.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
+	key := ""
+	if h.cfg.KeyOf != nil {
+		key = h.cfg.KeyOf(r)
+	}
+	c, opening, refused := h.join(channel, key, lastEventID(r))
+	if refused != nil {
+		h.refuse(w, r, refused)
+		return
+	}
+	defer h.leave(c, key)
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	s := stream{conn: c, w: w, rc: http.NewResponseController(w), timeout: h.cfg.WriteTimeout, hub: h}
+	s.run(r.Context(), opening)
+}
+
+func lastEventID(r *http.Request) string {
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get("last_event_id")
+}
+
+// refusal is why a connection is not taken.
+type refusal struct {
+	bound  string
+	status int
+	detail string
+	after  int // seconds
+}
+
+var (
+	notLoaded  = &refusal{"not_loaded", http.StatusServiceUnavailable, "The stream is starting or stopping.", 1}
+	tooMany    = &refusal{"connections", http.StatusServiceUnavailable, "This server holds as many streams as it can.", 5}
+	perChannel = &refusal{"channel", http.StatusTooManyRequests, "Too many streams of this channel are open.", 10}
+	perKey     = &refusal{"key", http.StatusTooManyRequests, "Too many streams of this caller are open.", 10}
+)
+
+// join registers a connection and finds what it missed, both under one lock:
+// whatever is read from the log later is queued behind.
+func (h *Hub) join(channel, key, last string) (*conn, [][]byte, *refusal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if refused := h.admit(channel, key); refused != nil {
+		return nil, nil, refused
+	}
+	c := newConn(h.cfg.Buffer)
+	c.until = time.Now().Add(lifetime(h.cfg.MaxLife))
+	ch := h.window.channel(channel)
+	h.attach(c, ch)
+	h.count(key, 1)
+	return c, h.opening(c, ch, last), nil
+}
+
+func (h *Hub) admit(channel, key string) *refusal {
+	if h.closing || h.window == nil {
+		return notLoaded
+	}
+	if h.total >= h.cfg.MaxConnections {
+		return tooMany
+	}
+	if ch := h.window.channels[channel]; ch != nil && len(ch.conns) >= h.cfg.MaxPerChannel {
+		return perChannel
+	}
+	if h.cfg.MaxPerKey > 0 && key != "" && h.perKey[key] >= h.cfg.MaxPerKey {
+		return perKey
+	}
+	return nil
+}
+
+func (h *Hub) count(key string, n int) {
+	h.total += n
+	h.metrics.connections.Add(float64(n))
+	if key == "" {
+		return
+	}
+	h.perKey[key] += n
+	if h.perKey[key] == 0 {
+		delete(h.perKey, key)
+	}
+}
+
+func (h *Hub) leave(c *conn, key string) {
+	c.over()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.detach(c)
+	h.count(key, -1)
+}
+
+// opening is what a connection gets first: what the client missed, or the
+// message that it must load a snapshot.
+func (h *Hub) opening(c *conn, ch *channel, last string) [][]byte {
+	w := h.window
+	if last == "" {
+		return [][]byte{h.sealer.signal(EventReady, "", w.layout, w.cursor())}
+	}
+	var frames []*frame
+	var personal bool
+	result := outcomeInvalid
+	cur, err := h.sealer.open(last, w.layout)
+	if err == nil {
+		frames, personal, result = w.since(ch, cur)
+	}
+	h.metrics.resumes.WithLabelValues(string(result)).Inc()
+	if result != outcomeTail {
+		return [][]byte{h.sealer.signal(EventReset, string(result), w.layout, w.cursor())}
+	}
+	if personal {
+		return h.replayPersonal(c, cur, frames)
+	}
+	return wire(frames)
+}
+
+func wire(frames []*frame) [][]byte {
+	b := make([][]byte, len(frames))
+	for i, f := range frames {
+		b[i] = f.bytes
+	}
+	return b
+}
+
+// replayPersonal gives the frames cursors that continue cur, which came from
+// another hub's order: the ids this hub gave them would say too little of what
+// the client has seen elsewhere, and lead to repeats.
+func (h *Hub) replayPersonal(c *conn, cur *cursor, frames []*frame) [][]byte {
+	cur.epoch, cur.index = [8]byte{}, 0
+	c.personal = cur
+	var out [][]byte
+	for _, f := range frames {
+		if b := h.personal(c, f); b != nil {
+			out = append(out, b)
+		}
+	}
+	h.ahead(c)
+	return out
+}
+
+// personal is f with the client's own cursor behind it, nil if the client has
+// seen it.
+func (h *Hub) personal(c *conn, f *frame) []byte {
+	if c.personal.seen(f) {
+		return nil
+	}
+	c.personal.advance(f)
+	return h.sealer.appendID(slices.Clone(f.bytes[:f.body]), h.window.layout, c.personal)
+}
+
+func (h *Hub) refuse(w http.ResponseWriter, r *http.Request, why *refusal) {
+	h.metrics.refused.WithLabelValues(why.bound).Inc()
+	header := w.Header()
+	header.Set("Content-Type", "application/problem+json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Retry-After", strconv.Itoa(why.after))
+	w.WriteHeader(why.status)
+	err := json.NewEncoder(w).Encode(map[string]any{
+		"type": "about:blank", "title": http.StatusText(why.status),
+		"status": why.status, "detail": why.detail,
+	})
+	if err != nil {
+		h.log.DebugContext(r.Context(), "push refusal not written", "error", err)
+	}
+}
+
+// stream writes one connection.
+type stream struct {
+	conn    *conn
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration
+	hub     *Hub
+}
+
+// run writes opening and then whatever is queued until the client goes or the
+// connection is ended.
+func (s *stream) run(ctx context.Context, opening [][]byte) {
+	s.arm()
+	_ = s.rc.SetReadDeadline(time.Time{}) // the server's is for requests, not for streams
+	if !s.write([][]byte{retry(s.hub.cfg.Retry)}) || !s.write(opening) {
+		return
+	}
+	opening = nil // not held while the connection lives
+	var spare [][]byte
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.conn.wake:
+		}
+		batch, end, ended := s.conn.take(spare)
+		if !s.write(batch) {
+			return
+		}
+		if ended {
+			s.write([][]byte{end})
+			return
+		}
+		spare = emptied(batch)
+	}
+}
+
+// arm lets the hub shorten the deadline of a write that is stuck.
+func (s *stream) arm() {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	if s.conn.ended { // ended before it began
+		_ = s.rc.SetWriteDeadline(time.Now().Add(endGrace))
+		return
+	}
+	s.conn.interrupt = func(t time.Time) { _ = s.rc.SetWriteDeadline(t) }
+}
+
+const (
+	// smallQueue is what an idle connection may keep of its queue's array.
+	smallQueue = 8
+	// writeChunk is how much has to go out within one write timeout.
+	writeChunk = 64 << 10
+)
+
+// emptied readies a batch's array for use as the queue.
+func emptied(batch [][]byte) [][]byte {
+	if cap(batch) > smallQueue {
+		return nil
+	}
+	clear(batch)
+	return batch[:0]
+}
+
+// write sends messages with one flush for about every writeChunk bytes.
+func (s *stream) write(messages [][]byte) bool {
+	for len(messages) > 0 {
+		s.conn.extend(s.timeout)
+		n, size := 0, 0
+		for ; n < len(messages) && size < writeChunk; n++ {
+			if _, err := s.w.Write(messages[n]); err != nil {
+				return false // the client is gone or stuck: there is nobody to tell
+			}
+			size += len(messages[n])
+		}
+		if err := s.rc.Flush(); err != nil {
+			if errors.Is(err, http.ErrNotSupported) {
+				s.hub.log.Error("push needs a response writer that can flush or unwrap", "error", err)
+			}
+			return false
+		}
+		s.hub.metrics.delivered.Add(float64(n))
+		messages = messages[n:]
+	}
+	return true
+}
