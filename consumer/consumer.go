@@ -1,0 +1,169 @@
+// Package consumer runs handlers of events whose effects are in Postgres.
+//
+// It promises, for one group and every event of the types it handles:
+//
+//   - the handler's effects are committed exactly once, whatever dies in
+//     between, since the claim on the event's id in the inbox commits with them;
+//   - events of one key reach the handler in the order of their partition, also
+//     across retries, parking, restarts and rebalances;
+//   - an event that fails stops its own key only: it is parked, and what comes
+//     behind it under the same key queues up behind it;
+//   - a failure of infrastructure counts against no event: the group waits.
+//
+// Order between keys is not kept. A key that moves to another partition, as it
+// does when a topic gets more of them, keeps its order within each partition
+// only. Effects outside the transaction are at-least-once. An event is
+// recognised as handled for as long as the inbox keeps the partition of its
+// day.
+//
+// The database is the truth about how far the group has come. The offsets
+// committed to the broker follow it about once a second, for others to see,
+// and are never read.
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Decoder reads a record's value into what into points to, as a reader of
+// schema reader sees it. A registry.Decoder does.
+type Decoder interface {
+	Decode(ctx context.Context, value []byte, into any, reader *avro.Schema) error
+}
+
+// Deps is what a group cannot do without.
+type Deps struct {
+	// DB holds the effects, the inbox, the watermark and the parked events.
+	// Give it at least as many connections as the group has workers, and two.
+	DB *pgxpool.Pool
+	// Client makes a client of the broker; see broker.Config.Client.
+	Client  func(...kgo.Opt) (*kgo.Client, error)
+	Decoder Decoder
+}
+
+// From is where a group begins that has never been here.
+type From int
+
+const (
+	// Beginning is the oldest record kept.
+	Beginning From = iota
+	// Now is the end of each partition at the group's first assignment of it.
+	Now
+)
+
+// Config of a group. Zero values of all but Group have defaults.
+type Config struct {
+	Group string // required
+
+	From             From
+	Workers          int           // handlers running at once; default 8
+	MaxInFlight      int           // records held in memory; default 2048
+	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
+	Timeout          time.Duration // of one attempt of a handler; default 30 s
+	Drain            time.Duration // how long handlers may finish at a rebalance or shutdown; default 10 s
+	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
+	Retry            Retry
+
+	// Infrastructure tells an error that is no fault of the event, so that the
+	// group waits. Default: the database or the registry is out of reach.
+	Infrastructure func(error) bool
+
+	Metrics prometheus.Registerer // nil: none
+	Logger  *slog.Logger          // nil: slog.Default
+}
+
+// Retry is what happens to an event that fails: up to Attempts tries in
+// place, within Within of the first, Pause apart and twice that after each;
+// then it is parked and tried again after Park, twice that after each failure,
+// at most ParkMax.
+type Retry struct {
+	Attempts int           // default 3
+	Within   time.Duration // default 2 s
+	Pause    time.Duration // default 100 ms
+	Park     time.Duration // default 1 s
+	ParkMax  time.Duration // default 1 min
+}
+
+// Group is one consumer group's member. Make it with [New], give it handlers
+// with [On], then [Group.Run] it once.
+type Group struct {
+	deps   Deps
+	cfg    Config
+	log    *slog.Logger
+	meter  *meter
+	routes map[routeKey]*route
+	faults []error // of registration, told by Run
+}
+
+// New makes a member of a group that handles nothing yet.
+func New(deps Deps, cfg Config) *Group {
+	cfg = cfg.withDefaults()
+	return &Group{
+		deps:   deps,
+		cfg:    cfg,
+		log:    cfg.Logger.With("group", cfg.Group),
+		meter:  newMeter(cfg.Metrics, cfg.Group),
+		routes: map[routeKey]*route{},
+	}
+}
+
+// Run consumes until ctx ends, and returns nil once handlers have finished or
+// Config.Drain is over, positions are saved and nothing it started runs on.
+// It returns early only for what waiting cannot mend.
+func (g *Group) Run(ctx context.Context) error {
+	if err := g.check(); err != nil {
+		return fmt.Errorf("consumer group %s: %w", g.cfg.Group, err)
+	}
+	if err := g.run(ctx); err != nil {
+		return fmt.Errorf("consumer group %s: %w", g.cfg.Group, err)
+	}
+	return nil
+}
+
+func (g *Group) check() error {
+	switch {
+	case g.cfg.Group == "":
+		return errors.New("it has no name")
+	case g.deps.DB == nil || g.deps.Client == nil || g.deps.Decoder == nil:
+		return errors.New("a dependency is missing")
+	case len(g.routes) == 0:
+		return errors.New("it handles nothing")
+	}
+	return errors.Join(g.faults...)
+}
+
+func (c Config) withDefaults() Config {
+	or(&c.Workers, 8)
+	or(&c.MaxInFlight, 2048)
+	or(&c.MaxInFlightBytes, 32<<20)
+	or(&c.Timeout, 30*time.Second)
+	or(&c.Drain, 10*time.Second)
+	or(&c.FlushEvery, time.Second)
+	or(&c.Retry.Attempts, 3)
+	or(&c.Retry.Within, 2*time.Second)
+	or(&c.Retry.Pause, 100*time.Millisecond)
+	or(&c.Retry.Park, time.Second)
+	or(&c.Retry.ParkMax, time.Minute)
+	if c.Infrastructure == nil {
+		c.Infrastructure = outOfReach
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func or[T int | time.Duration](v *T, def T) {
+	if *v <= 0 {
+		*v = def
+	}
+}

@@ -1,0 +1,58 @@
+package consumer
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/event"
+)
+
+// message is a record on its way to its handler.
+type message struct {
+	rec   *kgo.Record
+	env   event.Envelope
+	pos   event.Position
+	route *route
+	fault error // headers that cannot be read
+	mark  *mark // nil for one that comes from the parked table
+	held  bool  // it counts against the limits of memory
+}
+
+// read makes a message of rec, or nil if nobody handles its type.
+func (g *Group) read(rec *kgo.Record) *message {
+	r := g.routes[routeKey{rec.Topic, recordType(rec)}]
+	if r == nil {
+		return nil
+	}
+	m := &message{rec: rec, route: r, pos: event.Position{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset}}
+	place := fmt.Sprintf("%s/%d@%d", rec.Topic, rec.Partition, rec.Offset)
+	m.env, m.fault = event.ReadHeaders(len(rec.Headers), func(i int) (string, []byte) {
+		return rec.Headers[i].Key, rec.Headers[i].Value
+	}, rec.Timestamp, place)
+	if m.fault != nil {
+		// Reading stopped half way: the place in the log names the record
+		// whatever order its headers have.
+		m.env.Type = r.typ
+		m.env.ID = event.ForeignID("", place, rec.Timestamp)
+	}
+	return m
+}
+
+func recordType(rec *kgo.Record) string {
+	for i := range rec.Headers {
+		if rec.Headers[i].Key == event.HeaderType {
+			return string(rec.Headers[i].Value)
+		}
+	}
+	return ""
+}
+
+// size is about what the message holds in memory.
+func (m *message) size() int {
+	n := len(m.rec.Key) + len(m.rec.Value)
+	for i := range m.rec.Headers {
+		n += len(m.rec.Headers[i].Key) + len(m.rec.Headers[i].Value)
+	}
+	return n
+}

@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/pg/daypart"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations is the tables of this package, for pg.Migrate.
+func Migrations() pg.Migration {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the folder is compiled in
+	}
+	return pg.Migration{Package: "consumer", Schema: "waybill", Files: sub}
+}
+
+// Migrate brings the tables of this package up to date and adds the inbox's
+// partitions of the days around now.
+func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := pg.Migrate(ctx, pool, Migrations()); err != nil {
+		return err
+	}
+	return ensureInbox(ctx, pool)
+}
+
+// Days of the inbox that have a partition: what a topic of a week may still
+// hold, and enough ahead for an operator's long weekend. Events of other days
+// go to the default partition.
+const (
+	daysBack  = 8
+	daysAhead = 3
+)
+
+func ensureInbox(ctx context.Context, pool *pgxpool.Pool) error {
+	now := time.Now()
+	err := daypart.Ensure(ctx, pool, daypart.Table{Schema: "waybill", Name: "inbox"},
+		now.AddDate(0, 0, -daysBack), now.AddDate(0, 0, daysAhead))
+	if err != nil {
+		return fmt.Errorf("partitions of the inbox: %w", err)
+	}
+	return nil
+}
