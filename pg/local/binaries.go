@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,11 +33,12 @@ func (b binaries) path(name string) string { return filepath.Join(b.dir, name) }
 // findBinaries picks the folder to run: the one for major when data exists,
 // else the first on PATH, else the newest.
 func (s *Server) findBinaries(ctx context.Context, major int) (binaries, error) {
-	found := s.installed(ctx)
-	for _, b := range found {
+	var found []binaries
+	for b := range usable(ctx, s.folders()) {
 		if b.major == major || major == 0 {
 			return b, nil
 		}
+		found = append(found, b)
 	}
 	if major != 0 && len(found) > 0 {
 		return binaries{}, fmt.Errorf("%w: the data is of postgres %d, installed is %s; %s, or move the directory away",
@@ -50,11 +52,11 @@ func (s *Server) findBinaries(ctx context.Context, major int) (binaries, error) 
 	return b, nil
 }
 
-func (s *Server) installed(ctx context.Context) []binaries {
+func (s *Server) folders() []string {
 	if s.cfg.Binaries != "" {
-		return usable(ctx, []string{s.cfg.Binaries})
+		return []string{s.cfg.Binaries}
 	}
-	return usable(ctx, folders(filepath.SplitList(os.Getenv("PATH")))) //nolint:forbidigo // as exec.LookPath does
+	return folders(filepath.SplitList(os.Getenv("PATH"))) //nolint:forbidigo // as exec.LookPath does
 }
 
 // folders lists where to look: PATH in its order, then known places, newest
@@ -80,27 +82,28 @@ func numberIn(path string) int {
 	return n
 }
 
-// usable keeps folders that hold both programs. A link on PATH is followed:
-// initdb looks for its shared files beside the real program.
-func usable(ctx context.Context, dirs []string) []binaries {
-	var found []binaries
-	for _, dir := range dirs {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
-		if err != nil {
-			continue
-		}
-		b := binaries{dir: filepath.Dir(real)}
-		if slices.ContainsFunc(found, func(f binaries) bool { return f.dir == b.dir }) {
-			continue
-		}
-		if _, err := exec.LookPath(b.path("initdb")); err != nil {
-			continue
-		}
-		if b.major, err = majorOf(ctx, b.path("postgres")); err == nil && b.major >= minMajor {
-			found = append(found, b)
+// usable are the folders that hold both programs, asked one by one for their
+// version. A link on PATH is followed: initdb looks for its shared files beside
+// the real program.
+func usable(ctx context.Context, dirs []string) iter.Seq[binaries] {
+	return func(yield func(binaries) bool) {
+		seen := map[string]bool{}
+		for _, dir := range dirs {
+			real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+			if err != nil || seen[filepath.Dir(real)] {
+				continue
+			}
+			b := binaries{dir: filepath.Dir(real)}
+			seen[b.dir] = true
+			if _, err := exec.LookPath(b.path("initdb")); err != nil {
+				continue
+			}
+			b.major, err = majorOf(ctx, b.path("postgres"))
+			if err == nil && b.major >= minMajor && !yield(b) {
+				return
+			}
 		}
 	}
-	return found
 }
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	adminRole     = "postgres"
-	adminDatabase = "postgres"
-	appRole       = "waybill"
-	appDatabase   = "waybill"
+	adminRole       = "postgres"
+	initialDatabase = "postgres"
+	appRole         = "waybill"
+	appDatabase     = "waybill"
 )
 
 // credentials are the generated passwords, kept in a file for our eyes only.

@@ -29,16 +29,16 @@ func (s *Server) download(ctx context.Context, major int) (binaries, error) {
 		return binaries{}, err
 	}
 	dir := filepath.Join(root, string(version))
-	if found := usable(ctx, []string{filepath.Join(dir, "bin")}); len(found) > 0 {
-		return found[0], nil
+	for found := range usable(ctx, []string{filepath.Join(dir, "bin")}) {
+		return found, nil
 	}
 	if s.cfg.DownloadTimeout < 0 {
 		return binaries{}, errors.New("downloads are switched off")
 	}
 	s.cfg.Logger.Info("no postgres installed, fetching it", "version", version, "to", dir)
 	fetchErr := within(ctx, s.cfg.DownloadTimeout, func() error { return fetch(root, dir, version) })
-	if found := usable(ctx, []string{filepath.Join(dir, "bin")}); len(found) > 0 {
-		return found[0], nil
+	for found := range usable(ctx, []string{filepath.Join(dir, "bin")}) {
+		return found, nil
 	}
 	return binaries{}, errors.Join(errors.New("nothing usable arrived"), fetchErr)
 }

@@ -140,8 +140,8 @@ func (s *Server) start(ctx context.Context) error {
 // waybill, may replicate, and is bound by row-level security.
 func (s *Server) DSN() string { return s.dsn(appRole, s.secret.Application, appDatabase) }
 
-// AdminDSN is the connection string of the superuser.
-func (s *Server) AdminDSN() string { return s.dsn(adminRole, s.secret.Admin, adminDatabase) }
+// AdminDSN is the connection string of the superuser, to the same database.
+func (s *Server) AdminDSN() string { return s.dsn(adminRole, s.secret.Admin, appDatabase) }
 
 func (s *Server) dsn(role, password, db string) string {
 	u := url.URL{

@@ -20,26 +20,38 @@ func (s *Server) provision(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var role, db bool
+	var role, db, spare bool
 	err = conn.QueryRow(ctx, `select exists (select from pg_roles where rolname = $1),
-		exists (select from pg_database where datname = $2)`, appRole, appDatabase).Scan(&role, &db)
+		exists (select from pg_database where datname = $2), exists (select from pg_database where datname = $3)`,
+		appRole, appDatabase, initialDatabase).Scan(&role, &db, &spare)
 	if err != nil {
 		return fmt.Errorf("look for role and database: %w", err)
 	}
-	if !role {
-		// The password is base32 text: nothing in it to escape.
-		_, err := conn.Exec(ctx, "create role "+appRole+
-			" login replication nosuperuser nobypassrls password '"+s.secret.Application+"'")
-		if err != nil {
-			return fmt.Errorf("create role: %w", err)
-		}
-	}
-	if !db {
-		if _, err := conn.Exec(ctx, "create database "+appDatabase+" owner "+appRole+" template template0"); err != nil {
-			return fmt.Errorf("create database: %w", err)
+	for _, sql := range s.missing(role, db, spare) {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("create role and database: %w", err)
 		}
 	}
 	return nil
+}
+
+// missing is what there is to do. The database that initdb made is renamed:
+// creating another would take as long as all else after initdb.
+func (s *Server) missing(role, db, spare bool) (todo []string) {
+	if !role {
+		// The password is base32 text: nothing in it to escape.
+		todo = append(todo, "create role "+appRole+
+			" login replication nosuperuser nobypassrls password '"+s.secret.Application+"'")
+	}
+	switch {
+	case db:
+	case spare:
+		todo = append(todo, "alter database "+initialDatabase+" rename to "+appDatabase,
+			"comment on database "+appDatabase+" is null")
+	default:
+		todo = append(todo, "create database "+appDatabase+" template template0")
+	}
+	return append(todo, "alter database "+appDatabase+" owner to "+appRole)
 }
 
 // connectAdmin tries again while the server says it is just starting.
@@ -47,7 +59,7 @@ func (s *Server) connectAdmin(ctx context.Context) (conn *pgx.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adoptPatience)
 	defer cancel()
 	perr := poll(ctx, 5*time.Millisecond, func() (bool, error) {
-		if conn, err = pgx.Connect(ctx, s.AdminDSN()); err == nil {
+		if conn, err = pgx.Connect(ctx, s.dsn(adminRole, s.secret.Admin, "template1")); err == nil {
 			return true, nil
 		}
 		var server *pgconn.PgError

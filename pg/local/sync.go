@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const syncedFile = "synced"
@@ -28,16 +30,29 @@ func ensureSynced(at place) error {
 	return nil
 }
 
+// syncTree syncs many files at once: a journal commits them together, where
+// one after the other would each wait for a commit of its own.
 func syncTree(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && (d.Type().IsRegular() || d.IsDir()) {
-			err = syncPath(path)
+	var group errgroup.Group
+	group.SetLimit(64)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return ignoreGone(err)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the server runs, and has removed it
+		if d.Type().IsRegular() || d.IsDir() {
+			group.Go(func() error { return ignoreGone(syncPath(path)) })
 		}
-		return err
+		return nil
 	})
+	return errors.Join(err, group.Wait())
+}
+
+// ignoreGone: the server already runs, and removes files of its own.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func syncPath(path string) error {
