@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/waybillhq/waybill/broker"
@@ -18,6 +19,12 @@ import (
 
 // ErrInUse says that another process has the directory's log open.
 var ErrInUse = errors.New("the log is in use by another process")
+
+const (
+	segmentBytes    = 32 << 20 // disk space comes back by whole segments
+	maxGroupMembers = 1000
+	never           = 100 * 365 * 24 * time.Hour
+)
 
 // closeTimeout bounds a clean stop. What was acknowledged is on disk anyway;
 // a clean stop only makes the next start faster.
@@ -61,6 +68,10 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded broker: open the log in %s: %w", cfg.Dir, err), guard.Close(), lock.Close())
 	}
+	if cfg.AllowAutoCreate {
+		guard.guard.autoCreate = creator(cluster)
+	}
+	close(guard.ready)
 	loop, stop := context.WithCancel(context.Background())
 	b := &Broker{
 		addr: guard.Addr().String(), cluster: cluster, guard: guard, lock: lock, log: cfg.Logger,
@@ -83,12 +94,27 @@ func options(cfg Config, guard *listener) []kfake.Opt {
 		kfake.BrokerConfigs(map[string]string{
 			"message.max.bytes":          strconv.Itoa(int(cfg.MaxMessageBytes)),
 			"default.replication.factor": "1",
+			"log.segment.bytes":          strconv.Itoa(segmentBytes),
+			"group.max.size":             strconv.Itoa(maxGroupMembers),
+			// Its own retention is kept from ever running, see retain.
+			"log.cleaner.backoff.ms": strconv.FormatInt(never.Milliseconds(), 10),
 		}),
 	}
-	if cfg.AllowAutoCreate {
-		opts = append(opts, kfake.AllowAutoTopicCreation())
-	}
 	return opts
+}
+
+// creator makes a topic unless it is there.
+func creator(cluster *kfake.Cluster) func(string) error {
+	return func(topic string) error {
+		if cluster.TopicInfo(topic) != nil {
+			return nil
+		}
+		err := cluster.CreateTopic(topic, 0, nil)
+		if errors.Is(err, kerr.TopicAlreadyExists) {
+			return nil
+		}
+		return err
+	}
 }
 
 // Addr is what clients connect to: the advertised address.

@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"sync"
 )
@@ -12,9 +11,13 @@ import (
 // listens where clients shall connect to.
 type listener struct {
 	net.Listener
-	addr net.Addr
-	cfg  Config
-	log  *slog.Logger
+	addr    net.Addr
+	max     int
+	guard   *guard
+	refused throttle
+	ready   chan struct{} // closed once the guard is complete
+	gone    chan struct{} // closed by Close
+	close   sync.Once
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -26,7 +29,11 @@ func listen(ctx context.Context, cfg Config) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: listen on %s: %w", cfg.Listen, err)
 	}
-	l := &listener{Listener: inner, addr: inner.Addr(), cfg: cfg, log: cfg.Logger, conns: make(map[*conn]struct{})}
+	l := &listener{
+		Listener: inner, addr: inner.Addr(), max: cfg.MaxConnections, guard: newGuard(cfg),
+		refused: throttle{log: cfg.Logger}, ready: make(chan struct{}), gone: make(chan struct{}),
+		conns: make(map[*conn]struct{}),
+	}
 	if cfg.Advertise != "" {
 		l.addr = advertised(cfg.Advertise)
 	}
@@ -44,6 +51,11 @@ func (a advertised) String() string { return string(a) }
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.ready:
+	case <-l.gone:
+		return nil, net.ErrClosed
+	}
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -52,6 +64,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if g := l.admit(c); g != nil {
 			return g, nil
 		}
+		l.refused.warn("embedded broker closed a connection", "client", c.RemoteAddr().String(), "reason", "too many connections", "limit", l.max)
 		_ = c.Close()
 	}
 }
@@ -59,10 +72,10 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) admit(c net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shutd || len(l.conns) >= l.cfg.MaxConnections {
+	if l.shutd || len(l.conns) >= l.max {
 		return nil
 	}
-	g := &conn{Conn: c, l: l}
+	g := newConn(c, l)
 	l.conns[g] = struct{}{}
 	return g
 }
@@ -71,6 +84,12 @@ func (l *listener) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.close.Do(func() { close(l.gone) })
+	return l.Listener.Close()
 }
 
 // shut closes the listener and whatever is still connected.
