@@ -1,0 +1,118 @@
+package push
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"pgregory.net/rapid"
+)
+
+func testLayout(t testing.TB, partitions ...int) *layout {
+	t.Helper()
+	topics := kadm.TopicDetails{}
+	for i, n := range partitions {
+		name := string(rune('a' + i))
+		d := kadm.TopicDetail{Topic: name, ID: kadm.TopicID{byte(i + 1)}, Partitions: kadm.PartitionDetails{}}
+		for p := range n {
+			d.Partitions[int32(p)] = kadm.PartitionDetail{Topic: name, Partition: int32(p)}
+		}
+		topics[name] = d
+	}
+	l, err := newLayout(topics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func testSealer(t testing.TB) *sealer {
+	t.Helper()
+	s, err := newSealer([32]byte{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func anyCursor(l *layout) *rapid.Generator[*cursor] {
+	return rapid.Custom(func(t *rapid.T) *cursor {
+		c := &cursor{next: make([]int64, l.slots), index: rapid.Uint64().Draw(t, "index")}
+		copy(c.epoch[:], rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "epoch"))
+		for i := range c.next {
+			c.next[i] = rapid.Int64Min(0).Draw(t, "next")
+		}
+		if c.part = rapid.IntRange(0, 5).Draw(t, "part"); c.part > 0 {
+			c.slot = rapid.IntRange(0, l.slots-1).Draw(t, "slot")
+		}
+		return c
+	})
+}
+
+func TestSealedCursorOpensToItself(t *testing.T) {
+	l, s := testLayout(t, 3, 1, 4), testSealer(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c := anyCursor(l).Draw(t, "cursor")
+		got, err := s.open(string(s.seal(nil, l, c)), l)
+		if err != nil || !reflect.DeepEqual(got, c) {
+			t.Fatalf("got %+v, %v, want %+v", got, err, c)
+		}
+	})
+}
+
+func TestCursorOpensAfterPartitionsWereAdded(t *testing.T) {
+	s, before, after := testSealer(t), testLayout(t, 2, 2), testLayout(t, 3, 2)
+	c := &cursor{next: []int64{1, 2, 3, 4}, part: 2, slot: 3}
+	got, err := s.open(string(s.seal(nil, before, c)), after)
+	want := &cursor{next: []int64{1, 2, 0, 3, 4}, part: 2, slot: 4}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := s.open(string(s.seal(nil, after, want)), before); err == nil {
+		t.Fatal("a cursor of more partitions than there are was taken")
+	}
+}
+
+func TestCursorOfOtherTopicsDoesNotOpen(t *testing.T) {
+	s, l := testSealer(t), testLayout(t, 2)
+	c := &cursor{next: []int64{1, 2}}
+	if _, err := s.open(string(s.seal(nil, l, c)), testLayout(t, 2, 1)); err == nil {
+		t.Fatal("a cursor of other topics was taken")
+	}
+}
+
+func TestLengthOfACursorDoesNotFollowTheLog(t *testing.T) {
+	s, l := testSealer(t), testLayout(t, 2)
+	young := len(s.seal(nil, l, &cursor{next: []int64{0, 0}}))
+	old := len(s.seal(nil, l, &cursor{next: []int64{1 << 20, 1 << 20}, index: 1 << 14}))
+	if young != old {
+		t.Fatalf("%d bytes at the log's beginning, %d later", young, old)
+	}
+}
+
+func FuzzReadCursor(f *testing.F) {
+	l := testLayout(f, 2, 1)
+	f.Add(appendCursor(nil, l, &cursor{next: []int64{1, 2, 3}, part: 1, slot: 2}))
+	f.Add(append([]byte{cursorVersion}, l.hash[:]...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := readCursor(b, l)
+		if err != nil {
+			return
+		}
+		again, err := readCursor(appendCursor(nil, l, c), l)
+		if err != nil || !reflect.DeepEqual(again, c) {
+			t.Fatalf("%+v read again is %+v, %v", c, again, err)
+		}
+	})
+}
+
+func FuzzOpenCursor(f *testing.F) {
+	l, s := testLayout(f, 1), testSealer(f)
+	f.Add("")
+	f.Add("AAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := s.open(text, l); err == nil {
+			t.Fatalf("%q was taken for a cursor", text)
+		}
+	})
+}
