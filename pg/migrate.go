@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -60,6 +61,10 @@ func oneSession(pool *pgxpool.Pool) *sql.DB {
 	cc := pool.Config().ConnConfig
 	// Migrations may build indexes for longer than a request may take.
 	cc.RuntimeParams["statement_timeout"] = "0"
+	// No commit waits for the disk: any later one that does takes these along,
+	// and a migration lost in a crash before that is run again.
+	cc.RuntimeParams["synchronous_commit"] = "off"
+	cc.DefaultQueryExecMode = pgx.QueryExecModeExec // each statement runs once: preparing it doubles the trips
 	cc.Tracer = nil
 	db := stdlib.OpenDB(*cc)
 	db.SetMaxOpenConns(1)
@@ -112,6 +117,10 @@ func (m Migration) apply(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("read files: %w", err)
 	}
 	_, err = provider.Up(ctx)
+	var partial *goose.PartialError
+	if errors.As(err, &partial) && partial.Failed != nil {
+		return fmt.Errorf("file %s: %w", partial.Failed.Source.Path, partial.Err)
+	}
 	return err
 }
 
