@@ -15,6 +15,7 @@ const (
 	batchMagic      = 16
 	batchCRC        = 17
 	batchAttributes = 21
+	batchLast       = 23
 	batchMaxTime    = 35
 	batchCount      = 57
 	batchRecords    = 61

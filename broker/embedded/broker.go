@@ -72,12 +72,20 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 		guard.guard.autoCreate = creator(cluster)
 	}
 	close(guard.ready)
+	keep, err := newRetention(cluster, guard.Listener.Addr(), cfg)
+	if err != nil {
+		cluster.Close()
+		return nil, errors.Join(err, guard.shut(), lock.Close())
+	}
 	loop, stop := context.WithCancel(context.Background())
 	b := &Broker{
 		addr: guard.Addr().String(), cluster: cluster, guard: guard, lock: lock, log: cfg.Logger,
 		stop: stop, done: make(chan struct{}),
 	}
-	go b.retain(loop)
+	go func() {
+		defer close(b.done)
+		keep.run(loop)
+	}()
 	return b, nil
 }
 

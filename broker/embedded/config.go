@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"time"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 	defaultPartitions     = 4
 	maxTopicPartitions    = 1024
 	clusterID             = "waybill-embedded"
-	defaultRetentionCheck = 30 // seconds
+	defaultRetentionCheck = 30 * time.Second
 )
 
 // Config is where the broker keeps its log and where it listens.
@@ -32,6 +33,8 @@ type Config struct {
 	MaxConnections  int   // further ones are closed at once; 1000 if zero
 
 	Logger *slog.Logger // slog.Default if nil
+
+	retentionEvery time.Duration // tests shorten it
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -50,6 +53,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxMessageBytes = min(c.MaxMessageBytes, maxMessageCeiling)
 	if c.MaxConnections <= 0 {
 		c.MaxConnections = defaultConnections
+	}
+	if c.retentionEvery <= 0 {
+		c.retentionEvery = defaultRetentionCheck
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
