@@ -17,6 +17,10 @@ const (
 	skipped   outcome = "skipped" // nobody handles its type
 )
 
+// otherType stands for types the group does not handle: strangers choose their
+// names, and there is no end of them.
+const otherType = "other"
+
 // meter is a group's figures.
 type meter struct {
 	events   *prometheus.CounterVec

@@ -3,10 +3,21 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/registry"
+)
+
+const (
+	fetchBytes     = 8 << 20
+	partitionBytes = 1 << 20
+	pollAtOnce     = 512
+	daypartEvery   = time.Hour
 )
 
 // outOfReach is the default of Config.Infrastructure.
@@ -15,7 +26,111 @@ func outOfReach(err error) bool {
 }
 
 func (g *Group) run(ctx context.Context) error {
-	_ = time.Now
-	<-ctx.Done()
+	handlers, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	s := newSession(g, handlers)
+	cl, err := g.deps.Client(s.options()...)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	s.cl = cl
+	close(s.ready)
+
+	var workers, clocks sync.WaitGroup
+	for range g.cfg.Workers {
+		workers.Go(s.serve)
+	}
+	ticking, stopTicking := context.WithCancel(handlers)
+	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
+	clocks.Go(func() { every(ticking, dueEvery, s.lookForDue) })
+	clocks.Go(func() { s.keepInbox(ticking) })
+
+	s.poll(ctx)
+	s.quit(cl)
+	stopTicking()
+	clocks.Wait()
+	cut()
+	s.work.close()
+	workers.Wait()
 	return nil
+}
+
+func (s *session) options() []kgo.Opt {
+	topics := map[string]bool{}
+	for k := range s.routes {
+		topics[k.topic] = true
+	}
+	names := make([]string, 0, len(topics))
+	for t := range topics {
+		names = append(names, t)
+	}
+	return []kgo.Opt{
+		kgo.ConsumerGroup(s.cfg.Group),
+		kgo.ConsumeTopics(names...),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.AdjustFetchOffsetsFn(s.assign),
+		kgo.OnPartitionsRevoked(s.revoked),
+		kgo.OnPartitionsLost(s.lost),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxPartitionBytes(partitionBytes),
+		// A rebalance waits for handlers: longer than they may take.
+		kgo.RebalanceTimeout(s.cfg.Drain + giveUp + 3*flushWithin),
+	}
+}
+
+// quit leaves the group, which gives all partitions back, and closes the
+// client. Without a broker to hear it the partitions are released here.
+func (s *session) quit(cl *kgo.Client) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Drain+giveUp+2*flushWithin)
+	defer cancel()
+	if err := cl.LeaveGroupContext(ctx); err != nil {
+		s.log.Warn("group not left in order", "error", err)
+	}
+	s.lost(s.ctx, cl, s.owned())
+	cl.CloseAllowingRebalance()
+}
+
+func (s *session) owned() map[string][]int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string][]int32{}
+	for at := range s.parts {
+		out[at.topic] = append(out[at.topic], at.id)
+	}
+	return out
+}
+
+// every calls f, d apart, until ctx ends.
+func every(ctx context.Context, d time.Duration, f func(context.Context)) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			f(ctx)
+		}
+	}
+}
+
+func (s *session) lookForDue(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	if err := s.remind(ctx); err != nil && ctx.Err() == nil {
+		s.outage(err)
+	}
+}
+
+func (s *session) keepInbox(ctx context.Context) {
+	ensure := func(ctx context.Context) {
+		if err := ensureInbox(ctx, s.deps.DB); err != nil && ctx.Err() == nil {
+			s.log.Warn("days without a partition go to the default one", "error", err)
+		}
+	}
+	ensure(ctx)
+	every(ctx, daypartEvery, ensure)
 }

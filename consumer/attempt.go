@@ -1,0 +1,140 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/event"
+)
+
+// outageError is a failure that cannot be an event's fault, whatever it says.
+type outageError struct{ err error }
+
+func (e *outageError) Error() string { return e.err.Error() }
+func (e *outageError) Unwrap() error { return e.err }
+
+// attempt handles m once, holding on while infrastructure is missing. after
+// is done in the same transaction, also if the event turns out a duplicate.
+//
+// A positive wait asks for another attempt later; err is then nil. An error is
+// the event's, or errOver.
+func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.Tx) error) (what outcome, wait time.Duration, err error) {
+	work, err := s.decode(l.p.ctx, m)
+	if err != nil && s.isOutage(err) {
+		// Only events of schemas not yet known wait for a registry: the worker
+		// is free for the others.
+		s.outage(err)
+		l.waits++
+		return "", backoff(outagePause, outageMax, l.waits-1), nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	err = s.await(l.p, s.isOutage, func(ctx context.Context) (err error) {
+		what, err = s.apply(ctx, m, work, after)
+		return err
+	})
+	return what, 0, err
+}
+
+func (s *session) decode(ctx context.Context, m *message) (work effect, err error) {
+	if m.fault != nil {
+		return nil, m.fault
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	err = effect(func(ctx context.Context, _ pgx.Tx) (err error) {
+		work, err = m.route.decode(ctx, m)
+		return err
+	}).safely(ctx, nil)
+	return work, err
+}
+
+// apply claims the event, makes its effects and commits both.
+func (s *session) apply(ctx context.Context, m *message, work effect, after func(context.Context, pgx.Tx) error) (outcome, error) {
+	defer s.meter.took(m.route.typ, time.Now())
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	conn, err := s.deps.DB.Acquire(ctx)
+	if err != nil {
+		return "", &outageError{err}
+	}
+	defer conn.Release()
+	t, fresh, err := begin(ctx, conn.Conn(), m.env.ID, s.cfg.Group)
+	if err != nil {
+		return "", &outageError{err}
+	}
+	what := done
+	if fresh {
+		err = work.safely(event.WithCause(ctx, &m.env), handlerTx{t})
+	} else {
+		what = duplicate
+	}
+	if err == nil && after != nil {
+		err = after(ctx, t)
+	}
+	if err != nil || (!fresh && after == nil) {
+		// What fails here needs no telling: a connection that is not clean is
+		// closed.
+		_ = t.Rollback(ctx)
+		return what, err
+	}
+	if err := t.Commit(ctx); err != nil {
+		return "", fmt.Errorf("commit: %w", err)
+	}
+	return what, nil
+}
+
+func (s *session) isOutage(err error) bool {
+	var outage *outageError
+	return errors.As(err, &outage) || s.cfg.Infrastructure(err)
+}
+
+// persist runs f until it succeeds: what is wrong with it is never a reason to
+// lose an event.
+func (s *session) persist(p *partition, f func(context.Context) error) error {
+	return s.await(p, func(error) bool { return true }, f)
+}
+
+// await runs f, again and again while it fails for want of infrastructure.
+// When the partition is given up meanwhile it returns errOver; nothing that f
+// wrote then has been committed, or it will be recognised.
+func (s *session) await(p *partition, outage func(error) bool, f func(context.Context) error) error {
+	for n := 0; ; n++ {
+		err := f(p.ctx)
+		if err == nil {
+			s.restored()
+			return nil
+		}
+		select {
+		case <-p.stop:
+			return errOver
+		default:
+		}
+		if !outage(err) {
+			return err
+		}
+		s.outage(err)
+		if !pause(p.stop, backoff(outagePause, outageMax, n)) {
+			return errOver
+		}
+	}
+}
+
+// outage tells once that the group waits, restored that it goes on.
+func (s *session) outage(err error) {
+	s.meter.outages.Inc()
+	if s.down.CompareAndSwap(false, true) {
+		s.log.Warn("waiting for infrastructure", "error", err)
+	}
+}
+
+func (s *session) restored() {
+	if s.down.Load() && s.down.CompareAndSwap(true, false) {
+		s.log.Info("infrastructure is back")
+	}
+}

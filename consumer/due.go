@@ -1,0 +1,109 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	dueEvery = 200 * time.Millisecond
+	dueMax   = 512 // keys per look; more are found by the next
+)
+
+// parkedKey names a key of a partition.
+type parkedKey struct {
+	place
+	key string
+}
+
+// remind makes lanes due whose parked head may be tried again. Time is the
+// database's: whoever sets next_at need not share a clock with us.
+func (s *session) remind(ctx context.Context) error {
+	places := s.parkedPlaces()
+	if len(places) == 0 {
+		return nil
+	}
+	topics, ids := columns(places)
+	keys, err := s.keys(ctx, `SELECT topic, partition, key FROM waybill.parked
+		WHERE group_name = $1 AND state = 'retrying' AND next_at <= now()
+			AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))
+		ORDER BY next_at LIMIT $4`, s.cfg.Group, topics, ids, dueMax)
+	if err != nil {
+		return fmt.Errorf("look for parked events that are due: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range keys {
+		p := s.parts[k.place]
+		if p == nil || p.stopping {
+			continue
+		}
+		// A key that was parked by another hand is parked all the same.
+		p.parked[k.key] = struct{}{}
+		l := p.lane(k.key)
+		l.due = true
+		s.wake(l)
+	}
+	return nil
+}
+
+// parkedPlaces are the partitions with anything parked.
+func (s *session) parkedPlaces() []place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []place
+	for at, p := range s.parts {
+		if len(p.parked) > 0 && !p.stopping {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// loadParked finds the parked keys of partitions just assigned. A key whose
+// head is not marked as such, which an owner that died in between cannot leave
+// but a person with SQL can, is mended.
+func (s *session) loadParked(ctx context.Context, places []place) ([]parkedKey, error) {
+	topics, ids := columns(places)
+	keys, err := s.keys(ctx, `SELECT DISTINCT topic, partition, key FROM waybill.parked
+		WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))`,
+		s.cfg.Group, topics, ids)
+	if err != nil {
+		return nil, fmt.Errorf("load parked keys: %w", err)
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	_, err = s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET state = 'retrying', next_at = now()
+		WHERE state = 'waiting' AND seq IN (
+			SELECT min(seq) FROM waybill.parked
+			WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))
+			GROUP BY topic, partition, key)`, s.cfg.Group, topics, ids)
+	if err != nil {
+		return nil, fmt.Errorf("mend heads of parked keys: %w", err)
+	}
+	return keys, nil
+}
+
+func (s *session) keys(ctx context.Context, sql string, args ...any) ([]parkedKey, error) {
+	rows, err := s.deps.DB.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (k parkedKey, err error) {
+		var key []byte
+		err = row.Scan(&k.topic, &k.id, &key)
+		k.key = string(key)
+		return k, err
+	})
+}
+
+func columns(places []place) (topics []string, ids []int32) {
+	for _, at := range places {
+		topics, ids = append(topics, at.topic), append(ids, at.id)
+	}
+	return topics, ids
+}

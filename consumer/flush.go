@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// tick saves the positions of all partitions and tells the broker.
+func (s *session) tick(ctx context.Context) {
+	s.mu.Lock()
+	parts := make([]*partition, 0, len(s.parts))
+	for _, p := range s.parts {
+		parts = append(parts, p)
+	}
+	s.mu.Unlock()
+	s.commit(ctx, s.cl, s.flush(ctx, parts))
+}
+
+// flush saves in the database how far partitions have come, and returns what
+// it saved. What it could not save is repeated to the next owner, and known to
+// the inbox.
+func (s *session) flush(ctx context.Context, parts []*partition) []position {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	moved := s.moved(parts)
+	if len(moved) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	if err := s.save(ctx, moved); err != nil {
+		s.outage(err)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range moved {
+		if p := s.parts[m.place]; p != nil {
+			p.saved = m.next
+		}
+	}
+	return moved
+}
+
+func (s *session) moved(parts []*partition) []position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []position
+	for _, p := range parts {
+		// One that is not current was given away: its position is the next
+		// owner's to save.
+		if p.tracker.next != p.saved && s.parts[p.place] == p {
+			out = append(out, position{p.place, p.topicID, p.tracker.epoch, p.tracker.next})
+		}
+	}
+	return out
+}
+
+// commit tells the broker, in one request, what the database has. That it
+// fails is worth a line and nothing else: nobody reads it to go on from.
+func (s *session) commit(ctx context.Context, cl *kgo.Client, saved []position) {
+	if len(saved) == 0 {
+		return
+	}
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	for _, p := range saved {
+		if offsets[p.topic] == nil {
+			offsets[p.topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[p.topic][p.id] = kgo.EpochOffset{Epoch: p.epoch, Offset: p.next}
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	cl.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		if err = errors.Join(err, refused(resp)); err != nil {
+			s.log.Warn("offsets not committed to the broker", "error", err)
+		}
+	})
+}
+
+func refused(resp *kmsg.OffsetCommitResponse) error {
+	if resp == nil {
+		return nil
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const parkSQL = `INSERT INTO waybill.parked (group_name, topic, partition, "offset", key, event_id, type, tenant,
+		subject, sequence, record_time, header_names, header_values, value, state, error, attempts, next_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, now() + $18::interval)
+	ON CONFLICT DO NOTHING`
+
+// park moves an event that failed to the parked table, at the head of its key.
+// Nothing happens if the record is there already: it was delivered again.
+func (s *session) park(ctx context.Context, m *message, failure error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	if _, err := s.deps.DB.Exec(ctx, parkSQL, s.parkArgs(m, "retrying", failure.Error(), 1)...); err != nil {
+		return fmt.Errorf("park event %s: %w", m.env.ID, err)
+	}
+	return nil
+}
+
+// parkBehind appends events to those parked under the lane's key. The batch is
+// one transaction.
+func (s *session) parkBehind(ctx context.Context, batch []*message) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	var b pgx.Batch
+	for _, m := range batch {
+		b.Queue(parkSQL, s.parkArgs(m, "waiting", "", 0)...)
+	}
+	if err := s.deps.DB.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("park %d events behind another: %w", len(batch), err)
+	}
+	return nil
+}
+
+func (s *session) parkArgs(m *message, state, failure string, attempts int) []any {
+	names, values := make([][]byte, len(m.rec.Headers)), make([][]byte, len(m.rec.Headers))
+	for i, h := range m.rec.Headers {
+		names[i], values[i] = []byte(h.Key), h.Value
+	}
+	key := m.rec.Key
+	if key == nil {
+		key = []byte{}
+	}
+	wait := time.Duration(0)
+	if attempts > 0 {
+		wait = s.parkedFor(attempts)
+	}
+	return []any{
+		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, key, m.env.ID, storable(m.route.typ),
+		storable(m.env.Tenant), storable(m.env.Subject), m.env.Sequence, m.rec.Timestamp, names, values,
+		m.rec.Value, state, storable(failure), attempts, wait,
+	}
+}
+
+// parkedFor is how long a parked event rests after its nth failure there.
+func (s *session) parkedFor(n int) time.Duration {
+	return backoff(s.cfg.Retry.Park, s.cfg.Retry.ParkMax, n-1)
+}
+
+// storable makes text that a text column takes: an event must not fail to be
+// parked over what it says of itself.
+func storable(text string) string {
+	const limit = 8 << 10
+	if len(text) > limit {
+		text = text[:limit]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
+}

@@ -1,0 +1,102 @@
+package consumer
+
+import (
+	"context"
+	"time"
+)
+
+// place names a partition.
+type place struct {
+	topic string
+	id    int32
+}
+
+// partition is this member's ownership of a partition, from one assignment to
+// its end. The session's lock guards it. It is the place for an epoch fence:
+// whatever writes on behalf of an assignment has the partition at hand.
+type partition struct {
+	place
+	topicID [16]byte
+	tracker tracker
+	saved   int64 // the position in the database
+
+	lanes  map[string]*lane
+	parked map[string]struct{} // keys with rows in the parked table
+
+	running  int           // lanes in the hands of workers
+	stopping bool          // nothing new may begin
+	stop     chan struct{} // closed with stopping
+	quiet    chan struct{} // closed once stopping and nothing is running
+
+	ctx    context.Context // ends when handlers must give up
+	cancel context.CancelFunc
+}
+
+func newPartition(ctx context.Context, at place, topicID [16]byte, next int64) *partition {
+	p := &partition{
+		place: at, topicID: topicID, tracker: tracker{next: next, epoch: -1}, saved: next,
+		lanes: map[string]*lane{}, parked: map[string]struct{}{},
+		stop: make(chan struct{}), quiet: make(chan struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
+}
+
+// lane is one key's queue. At most one worker holds it, so that whatever
+// happens to the key, handling, parking or retrying, happens in order.
+type lane struct {
+	p     *partition
+	key   string
+	queue []*message
+	busy  bool        // with a worker, ready for one, or waiting for its timer
+	timer *time.Timer // set while waiting
+
+	due bool // the head of its parked events is to be tried
+
+	attempts int       // at the head of queue
+	since    time.Time // the first of them failed
+	waits    int       // for infrastructure, in a row
+}
+
+func (p *partition) lane(key string) *lane {
+	l := p.lanes[key]
+	if l == nil {
+		l = &lane{p: p, key: key}
+		p.lanes[key] = l
+	}
+	return l
+}
+
+func (l *lane) isParked() bool {
+	_, is := l.p.parked[l.key]
+	return is
+}
+
+// pop takes the n first messages off the queue.
+func (l *lane) pop(n int) {
+	clear(l.queue[:n])
+	l.queue = l.queue[n:]
+	l.attempts, l.waits = 0, 0
+}
+
+// halt lets nothing new begin.
+func (p *partition) halt() {
+	if p.stopping {
+		return
+	}
+	p.stopping = true
+	close(p.stop)
+	for _, l := range p.lanes {
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	}
+	p.hush()
+}
+
+// hush tells who waits for the end of the running lanes.
+func (p *partition) hush() {
+	if p.stopping && p.running == 0 {
+		close(p.quiet)
+	}
+}

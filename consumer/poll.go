@@ -1,0 +1,59 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// poll feeds lanes until ctx ends. Rebalances happen between two polls, or
+// while there is no space, never between a record's poll and its lane. The
+// client keeps up the membership by itself.
+func (s *session) poll(ctx context.Context) {
+	complaints := map[string]time.Time{}
+	for ctx.Err() == nil {
+		n := s.space(ctx)
+		if n == 0 {
+			return
+		}
+		fetches := s.cl.PollRecords(ctx, min(n, pollAtOnce))
+		if fetches.IsClientClosed() {
+			s.cl.AllowRebalance()
+			return
+		}
+		if ctx.Err() == nil {
+			s.complain(complaints, fetches)
+			s.take(s.sort(fetches))
+		}
+		s.cl.AllowRebalance()
+	}
+}
+
+// sort reads the records' envelopes.
+func (s *session) sort(fetches kgo.Fetches) (recs []*kgo.Record, messages []*message) {
+	fetches.EachRecord(func(rec *kgo.Record) {
+		m := s.read(rec)
+		if m == nil {
+			s.meter.count(otherType, skipped, 1)
+		}
+		recs, messages = append(recs, rec), append(messages, m)
+	})
+	return recs, messages
+}
+
+// complain tells what the broker answered instead of records, each thing once
+// a minute. The client tries again by itself.
+func (s *session) complain(told map[string]time.Time, fetches kgo.Fetches) {
+	fetches.EachError(func(topic string, id int32, err error) {
+		what := topic + ": " + err.Error()
+		if last, ok := told[what]; ok && time.Since(last) < time.Minute {
+			return
+		}
+		if len(told) > 100 {
+			clear(told)
+		}
+		told[what] = time.Now()
+		s.log.Error("partition cannot be read", "topic", topic, "partition", id, "error", err)
+	})
+}

@@ -1,0 +1,66 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// position is how far a group has come on a partition.
+type position struct {
+	place
+	topicID [16]byte
+	epoch   int32
+	next    int64
+}
+
+// positions reads what is saved of the given partitions.
+func (s *session) positions(ctx context.Context, places []place) (map[place]position, error) {
+	topics, ids := columns(places)
+	rows, err := s.deps.DB.Query(ctx, `SELECT topic, partition, topic_id, leader_epoch, next_offset
+		FROM waybill.watermark
+		WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))`,
+		s.cfg.Group, topics, ids)
+	if err != nil {
+		return nil, fmt.Errorf("load watermarks: %w", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p position, err error) {
+		err = row.Scan(&p.topic, &p.id, &p.topicID, &p.epoch, &p.next)
+		return p, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load watermarks: %w", err)
+	}
+	out := make(map[place]position, len(all))
+	for _, p := range all {
+		out[p.place] = p
+	}
+	return out, nil
+}
+
+// save writes positions in one statement. It may move one back: a log that was
+// cut back begins again, and what is repeated the inbox knows.
+func (s *session) save(ctx context.Context, all []position) error {
+	var topics []string
+	var ids, epochs []int32
+	var topicIDs [][16]byte
+	var next []int64
+	for _, p := range all {
+		topics, ids, topicIDs = append(topics, p.topic), append(ids, p.id), append(topicIDs, p.topicID)
+		epochs, next = append(epochs, p.epoch), append(next, p.next)
+	}
+	// Ordered, so that two members that both think they own some partitions do
+	// not deadlock.
+	_, err := s.deps.DB.Exec(ctx, `INSERT INTO waybill.watermark
+			(group_name, topic, partition, topic_id, leader_epoch, next_offset)
+		SELECT $1, * FROM unnest($2::text[], $3::int[], $4::uuid[], $5::int[], $6::bigint[]) AS v(topic, partition)
+		ORDER BY topic, partition
+		ON CONFLICT (group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
+			leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()`,
+		s.cfg.Group, topics, ids, topicIDs, epochs, next)
+	if err != nil {
+		return fmt.Errorf("save watermarks: %w", err)
+	}
+	return nil
+}

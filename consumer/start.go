@@ -1,0 +1,35 @@
+package consumer
+
+// What can be wrong with a saved position.
+const (
+	faultNone      = ""
+	faultRecreated = "recreated"  // the topic is another one under the same name
+	faultBeyondEnd = "beyond_end" // the log ends before it: cut back or restored
+	faultExpired   = "expired"    // the log begins after it: unread records are gone
+)
+
+// bounds is what the broker has of a partition.
+type bounds struct {
+	topicID    [16]byte
+	start, end int64
+}
+
+// begin decides where to read a partition from, given what is saved (nil for
+// nothing), and what was wrong with it. A faulty position starts over at the
+// beginning: the inbox knows what was handled, and reading again loses
+// nothing.
+func (b bounds) begin(saved *position, from From) (offset int64, fault string) {
+	switch {
+	case saved == nil && from == Now:
+		return b.end, faultNone
+	case saved == nil:
+		return b.start, faultNone
+	case saved.topicID != b.topicID:
+		return b.start, faultRecreated
+	case saved.next > b.end:
+		return b.start, faultBeyondEnd
+	case saved.next < b.start:
+		return b.start, faultExpired
+	}
+	return saved.next, faultNone
+}

@@ -1,0 +1,146 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// errOver says that the partition is not ours for new attempts any more.
+var errOver = errors.New("partition given up")
+
+// serve does the work of ready lanes until there will be no more.
+func (s *session) serve() {
+	for l := s.work.pop(); l != nil; l = s.work.pop() {
+		if s.enter(l) {
+			s.leave(l, s.step(l))
+		}
+	}
+}
+
+func (s *session) enter(l *lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.p.stopping {
+		return false
+	}
+	l.p.running++
+	return true
+}
+
+// leave puts a lane back: behind the others if it has more to do, aside for
+// wait if it must.
+func (s *session) leave(l *lane, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.p.running--
+	switch {
+	case l.p.stopping:
+		l.p.hush()
+	case wait > 0:
+		l.timer = time.AfterFunc(wait, func() { s.resume(l) })
+	case l.due || len(l.queue) > 0:
+		s.work.push(l)
+	default:
+		l.busy = false
+		delete(l.p.lanes, l.key)
+	}
+}
+
+func (s *session) resume(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.timer = nil
+	if !l.p.stopping {
+		s.work.push(l)
+	}
+}
+
+// step does one piece of a lane's work and says how long the lane then has to
+// wait. A parked key's events are tried before what came in since is parked
+// behind them: either order keeps the key's.
+func (s *session) step(l *lane) time.Duration {
+	s.mu.Lock()
+	due, behind, queued := l.due, l.isParked(), len(l.queue)
+	s.mu.Unlock()
+	switch {
+	case due:
+		return s.retry(l)
+	case queued == 0:
+		return 0
+	case behind:
+		return s.queueUp(l)
+	default:
+		return s.handle(l)
+	}
+}
+
+// handle tries the first message of a lane.
+func (s *session) handle(l *lane) time.Duration {
+	s.mu.Lock()
+	m := l.queue[0]
+	s.mu.Unlock()
+	what, wait, err := s.attempt(l, m, nil)
+	switch {
+	case wait > 0:
+		return wait
+	case err == nil:
+		s.meter.count(m.route.typ, what, 1)
+		s.finish(l, 1)
+		return 0
+	case errors.Is(err, errOver):
+		return 0
+	}
+	return s.failed(l, m, err)
+}
+
+// failed decides between another try in place and parking.
+func (s *session) failed(l *lane, m *message, err error) time.Duration {
+	if l.attempts++; l.attempts == 1 {
+		l.since = time.Now()
+	}
+	wait := backoff(s.cfg.Retry.Pause, s.cfg.Retry.Within, l.attempts-1)
+	if l.attempts < s.cfg.Retry.Attempts && time.Since(l.since)+wait < s.cfg.Retry.Within {
+		return wait
+	}
+	s.logFailure("event parked", m, err, l.attempts)
+	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, m, err) }) != nil {
+		return 0
+	}
+	s.setParked(l, true)
+	s.meter.count(m.route.typ, parked, 1)
+	s.finish(l, 1)
+	return 0
+}
+
+// behindAtOnce bounds how many messages are queued up behind a parked one in
+// one statement.
+const behindAtOnce = 64
+
+// queueUp moves what came in for a parked key behind the parked events.
+func (s *session) queueUp(l *lane) time.Duration {
+	s.mu.Lock()
+	batch := append([]*message(nil), l.queue[:min(len(l.queue), behindAtOnce)]...)
+	s.mu.Unlock()
+	if s.persist(l.p, func(ctx context.Context) error { return s.parkBehind(ctx, batch) }) != nil {
+		return 0
+	}
+	for _, m := range batch {
+		s.meter.count(m.route.typ, parked, 1)
+	}
+	s.finish(l, len(batch))
+	return 0
+}
+
+func (s *session) logFailure(what string, m *message, err error, attempts int) {
+	attrs := []any{
+		"topic", m.pos.Topic, "partition", m.pos.Partition, "offset", m.pos.Offset,
+		"key", string(m.rec.Key), "event", m.env.ID, "type", m.route.typ, "attempts", attempts, "error", err,
+	}
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
+	}
+	s.log.Error(what, attrs...)
+}
