@@ -31,7 +31,7 @@ type mark struct {
 // nothing is open may be confirmed, since the server then forgets all before.
 type ledger struct {
 	mu       sync.Mutex
-	room     *sync.Cond
+	room     *sync.Cond // something was marked, or failed
 	limit    int
 	unmarked int
 	commits  []*commit // oldest first
@@ -62,22 +62,39 @@ func (l *ledger) begin(at time.Time) *commit {
 func (l *ledger) add(ctx context.Context, c *commit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.unmarked >= l.limit {
-		stop := context.AfterFunc(ctx, l.room.Broadcast)
-		defer stop()
-	}
-	for l.unmarked >= l.limit && l.err == nil && ctx.Err() == nil {
-		l.room.Wait()
-	}
-	if l.err != nil {
-		return l.err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := l.wait(ctx, func() bool { return l.unmarked < l.limit }); err != nil {
 		return err
 	}
 	c.unmarked++
 	l.unmarked++
 	return nil
+}
+
+// waitIdle waits until everything read so far is marked.
+func (l *ledger) waitIdle(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, func() bool { return len(l.commits) == 0 })
+}
+
+// wait waits, with l.mu held, until ok. It ends early with the session's
+// failure or with ctx.
+func (l *ledger) wait(ctx context.Context, ok func() bool) error {
+	if l.err == nil && !ok() {
+		// Under the lock: a broadcast between check and Wait would be lost.
+		defer context.AfterFunc(ctx, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.room.Broadcast()
+		})()
+	}
+	for l.err == nil && ctx.Err() == nil && !ok() {
+		l.room.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	return ctx.Err()
 }
 
 func (l *ledger) commit(c *commit, end wal.LSN) {
@@ -115,7 +132,6 @@ func (l *ledger) written(marks []mark) wal.LSN {
 		m.commit.unmarked--
 	}
 	l.unmarked -= len(marks)
-	l.room.Broadcast()
 	clear(marks)
 	l.spare = marks
 	var end wal.LSN
@@ -128,6 +144,7 @@ func (l *ledger) written(marks []mark) wal.LSN {
 		done++
 	}
 	l.drop(done)
+	l.room.Broadcast()
 	return end
 }
 

@@ -42,7 +42,7 @@ var publishedColumns = []string{"id", "published_at", "log_partition", "log_offs
 func (s *session) write(ctx context.Context, marks []mark) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	now := time.Now() //nolint:forbidigo // the moment of the mark
+	now := time.Now()
 	i := -1
 	_, err := s.db.CopyFrom(ctx, pgx.Identifier{"waybill", "outbox_published"}, publishedColumns,
 		pgx.CopyFromFunc(func() ([]any, error) {

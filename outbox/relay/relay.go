@@ -110,7 +110,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 // session relays over one replication connection until it breaks or ctx ends.
 func (r *Relay) session(ctx context.Context) error {
-	created, err := r.ensureSlot(ctx)
+	complete, err := r.ensureSlot(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *Relay) session(ctx context.Context) error {
 	defer client.Close()
 
 	s := newSession(r, stream, client)
-	if err := s.run(ctx, created); err != nil {
+	if err := s.run(ctx, !complete); err != nil {
 		return err
 	}
 	return ctx.Err()

@@ -25,7 +25,7 @@ type session struct {
 	ledger *ledger
 
 	// Of the reader alone:
-	ctx     context.Context //nolint:containedctx // the decoder's callbacks have none
+	ctx     context.Context // the decoder's callbacks are given none
 	tx      *commit
 	columns columns
 }

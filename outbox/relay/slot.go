@@ -23,25 +23,32 @@ func SlotName(database string) string {
 	return name[:min(len(name), 63)] // the server's limit
 }
 
-// ensureSlot creates the slot if it is not there and tells whether it did.
-// What committed before a slot was created is not in its stream: the rows
-// without a mark must then be published from the table.
-func (r *Relay) ensureSlot(ctx context.Context) (created bool, err error) {
+// ensureSlot creates the slot if it is not there and tells whether its stream
+// is complete. What committed before a slot was created is not in it: the rows
+// without a mark must then be published from the table, and until that is
+// written down a crash may have come in between.
+func (r *Relay) ensureSlot(ctx context.Context) (complete bool, err error) {
 	var exists bool
-	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)`,
-		r.cfg.Slot).Scan(&exists)
+	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1),
+		EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.cfg.Slot).Scan(&exists, &complete)
 	if err != nil {
 		return false, fmt.Errorf("look for slot %s: %w", r.cfg.Slot, err)
 	}
 	if exists {
-		return false, nil
+		return complete, nil
+	}
+	if complete {
+		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
+	}
+	if _, err = r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot); err != nil {
+		return false, fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
 	}
 	r.log.InfoContext(ctx, "creating the replication slot")
 	_, err = r.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, r.cfg.Slot)
 	if err != nil {
 		return false, fmt.Errorf("create slot %s (wal_level must be logical and the role needs REPLICATION): %w", r.cfg.Slot, err)
 	}
-	return true, nil
+	return false, nil
 }
 
 // backfill publishes the rows that have no mark, oldest first: those from
@@ -66,8 +73,15 @@ func (s *session) backfill(ctx context.Context) error {
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("back-fill: %w", err)
 	}
+	if err := s.ledger.waitIdle(ctx); err != nil {
+		return fmt.Errorf("back-fill: %w", err)
+	}
 	if n > 0 {
 		s.log.WarnContext(ctx, "the slot was new: published events that had no mark from the table", "events", n)
+	}
+	_, err = s.db.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot) VALUES ($1) ON CONFLICT DO NOTHING`, s.cfg.Slot)
+	if err != nil {
+		return fmt.Errorf("note that slot %s is complete: %w", s.cfg.Slot, err)
 	}
 	return nil
 }

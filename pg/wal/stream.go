@@ -210,7 +210,7 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var sent LSN
-	last := time.Now() //nolint:forbidigo // measures an interval on this host
+	last := time.Now()
 	for {
 		asked := false
 		select {
@@ -230,7 +230,7 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 			_ = s.conn.Conn().Close() // wakes the reader, which reports err
 			return
 		}
-		sent, last = now, time.Now() //nolint:forbidigo // as above
+		sent, last = now, time.Now()
 	}
 }
 

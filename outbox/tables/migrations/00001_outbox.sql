@@ -48,6 +48,14 @@ CREATE TABLE waybill.outbox_contracts (
     declared_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- Slots whose stream is known to be complete: all that committed before the
+-- slot was made has been published from the table. A slot without a row here
+-- was made and then a crash came in between.
+CREATE TABLE waybill.outbox_slots (
+    slot        text        NOT NULL PRIMARY KEY,
+    complete_at timestamptz NOT NULL DEFAULT now()
+);
+
 -- +goose StatementBegin
 DO $$
 BEGIN
@@ -61,4 +69,4 @@ $$;
 
 -- +goose Down
 DROP PUBLICATION IF EXISTS waybill_outbox;
-DROP TABLE waybill.outbox_contracts, waybill.outbox_published, waybill.outbox_events;
+DROP TABLE waybill.outbox_slots, waybill.outbox_contracts, waybill.outbox_published, waybill.outbox_events;

@@ -1,0 +1,187 @@
+// Package config is how an operator configures Waybill: flags, environment and
+// a file, in that order of precedence. Only the command line and the wiring
+// import it; every other package has a Config of its own.
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/waybillhq/waybill/broker"
+)
+
+// Environment variables that are read.
+const (
+	EnvDatabaseURL = "WAYBILL_DATABASE_URL"
+	EnvBrokers     = "WAYBILL_KAFKA_BROKERS"
+	EnvRegistryURL = "WAYBILL_REGISTRY_URL"
+	EnvFile        = "WAYBILL_CONFIG"
+)
+
+// Config is everything that may be set. An empty engine (DatabaseURL, Brokers,
+// RegistryURL) means: start one here.
+type Config struct {
+	Dir            string
+	Listen         string
+	KafkaListen    string
+	KafkaAdvertise string
+	RegistryListen string
+	PostgresPort   int
+	DatabaseURL    string
+	Brokers        []string
+	RegistryURL    string
+	KafkaTLS       *tls.Config
+	KafkaSASL      *broker.SASL
+	RegistryUser   string
+	RegistrySecret string
+	RegistryBearer string
+}
+
+// Default is what `waybill up` uses when nothing is said.
+func Default() Config {
+	return Config{
+		Dir: ".waybill", Listen: "127.0.0.1:8080", KafkaListen: "127.0.0.1:9092",
+		RegistryListen: "127.0.0.1:8081", PostgresPort: 5433,
+	}
+}
+
+// file is the shape of the configuration file.
+type file struct {
+	DatabaseURL string `yaml:"database_url"`
+	Kafka       struct {
+		Brokers []string `yaml:"brokers"`
+		TLS     *struct {
+			CAFile   string `yaml:"ca_file"`
+			CertFile string `yaml:"cert_file"`
+			KeyFile  string `yaml:"key_file"`
+		} `yaml:"tls"`
+		SASL *struct {
+			Mechanism string `yaml:"mechanism"`
+			User      string `yaml:"user"`
+			Password  string `yaml:"password"`
+		} `yaml:"sasl"`
+	} `yaml:"kafka"`
+	Registry struct {
+		URL      string `yaml:"url"`
+		User     string `yaml:"user"`
+		Password string `yaml:"password"`
+		Bearer   string `yaml:"bearer"`
+	} `yaml:"registry"`
+}
+
+// FromEnvironment adds what the file and the environment say to c. Flags are
+// the caller's to apply afterwards.
+func (c *Config) FromEnvironment() error {
+	if path := os.Getenv(EnvFile); path != "" {
+		if err := c.fromFile(path); err != nil {
+			return fmt.Errorf("%s=%s: %w", EnvFile, path, err)
+		}
+	}
+	if v := os.Getenv(EnvDatabaseURL); v != "" {
+		c.DatabaseURL = v
+	}
+	if v := os.Getenv(EnvBrokers); v != "" {
+		c.Brokers = split(v)
+	}
+	if v := os.Getenv(EnvRegistryURL); v != "" {
+		c.RegistryURL = v
+	}
+	return nil
+}
+
+func (c *Config) fromFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	var in file
+	d := yaml.NewDecoder(f)
+	d.KnownFields(true) // a misspelt key must not be taken for a default
+	if err := d.Decode(&in); err != nil {
+		return err
+	}
+	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
+	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
+	if s := in.Kafka.SASL; s != nil {
+		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
+	}
+	if t := in.Kafka.TLS; t != nil {
+		c.KafkaTLS, err = tlsConfig(t.CAFile, t.CertFile, t.KeyFile)
+	}
+	return err
+}
+
+func tlsConfig(ca, cert, key string) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls.ca_file: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("kafka.tls.ca_file: %s holds no certificate", ca)
+		}
+	}
+	if cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls.cert_file, key_file: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+func split(list string) []string {
+	var out []string
+	for v := range strings.SplitSeq(list, ",") {
+		if v = strings.TrimSpace(v); v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Check refuses addresses that cannot be meant, naming the flag.
+func (c *Config) Check() error {
+	var errs []error
+	for flag, addr := range map[string]string{
+		"--listen": c.Listen, "--kafka-listen": c.KafkaListen,
+		"--registry-listen": c.RegistryListen, "--kafka-advertise": c.KafkaAdvertise,
+	} {
+		if addr == "" && flag == "--kafka-advertise" {
+			continue
+		}
+		if err := checkAddress(addr); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q: %w", flag, addr, err))
+		}
+	}
+	if c.PostgresPort < 0 || c.PostgresPort > 65535 {
+		errs = append(errs, fmt.Errorf("--postgres-port %d: want 1 to 65535, or 0 for any free one", c.PostgresPort))
+	}
+	if c.Dir == "" {
+		errs = append(errs, errors.New("--dir: want a folder for the data"))
+	}
+	return errors.Join(errs...)
+}
+
+func checkAddress(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return errors.New("want HOST:PORT, such as 127.0.0.1:8080")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+	}
+	return nil
+}
