@@ -1,0 +1,202 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// bodyLimit is the largest request taken.
+const bodyLimit = 1 << 20
+
+const mediaType = "application/vnd.schemaregistry.v1+json"
+
+// mediaTypes are taken for a body. The last is what some clients send that do
+// not say.
+func mediaTypes() []string {
+	return []string{mediaType, "application/vnd.schemaregistry+json", "application/json", "application/octet-stream"}
+}
+
+// text is an answer that is sent as it is.
+type text string
+
+type endpoint func(*http.Request) (any, error)
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, e := range map[string]endpoint{
+		"GET /{$}": func(*http.Request) (any, error) { return struct{}{}, nil },
+
+		"GET /subjects":                               s.listSubjects,
+		"POST /subjects/{s}":                          s.lookup,
+		"DELETE /subjects/{s}":                        s.deleteSubject,
+		"GET /subjects/{s}/versions":                  s.listVersions,
+		"POST /subjects/{s}/versions":                 s.register,
+		"GET /subjects/{s}/versions/{v}":              s.getVersion,
+		"DELETE /subjects/{s}/versions/{v}":           s.deleteVersion,
+		"GET /subjects/{s}/versions/{v}/schema":       s.getVersionText,
+		"GET /subjects/{s}/versions/{v}/referencedby": s.getReferrers,
+
+		"GET /schemas":                   s.listSchemas,
+		"GET /schemas/types":             func(*http.Request) (any, error) { return []string{kindAvro}, nil },
+		"GET /schemas/ids/{id}":          s.getSchema,
+		"GET /schemas/ids/{id}/schema":   s.getSchemaText,
+		"GET /schemas/ids/{id}/subjects": s.getSchemaSubjects,
+		"GET /schemas/ids/{id}/versions": s.getSchemaVersions,
+
+		"GET /config":        s.getGlobalLevel,
+		"PUT /config":        s.putLevel,
+		"DELETE /config":     s.deleteLevel,
+		"GET /config/{s}":    s.getLevel,
+		"PUT /config/{s}":    s.putLevel,
+		"DELETE /config/{s}": s.deleteLevel,
+
+		"GET /mode":     s.getMode,
+		"GET /mode/{s}": s.getMode,
+		"PUT /mode":     s.putMode,
+		"PUT /mode/{s}": s.putMode,
+
+		"POST /compatibility/subjects/{s}/versions":     s.checkAll,
+		"POST /compatibility/subjects/{s}/versions/{v}": s.checkOne,
+	} {
+		mux.Handle(pattern, s.answer(e))
+	}
+	return mux
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A page in a browser must not write to a registry on the same machine.
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		s.fail(w, r, refuse(http.StatusForbidden, "%s", err))
+		return
+	}
+	select {
+	case <-s.ready:
+	default:
+		w.Header().Set("Retry-After", "1")
+		s.fail(w, r, refuse(http.StatusServiceUnavailable, "The registry is still reading its topic"))
+		return
+	}
+	s.route(w, withoutSlash(r))
+}
+
+func withoutSlash(r *http.Request) *http.Request {
+	if len(r.URL.Path) < 2 || !strings.HasSuffix(r.URL.Path, "/") {
+		return r
+	}
+	r2 := r.Clone(r.Context())
+	r2.URL.Path = strings.TrimSuffix(r.URL.Path, "/")
+	r2.URL.RawPath = strings.TrimSuffix(r.URL.RawPath, "/")
+	return r2
+}
+
+// route answers a path or a method that is not there as JSON, which the mux
+// would not.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	h, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	var seen statusOnly
+	h.ServeHTTP(&seen, r)
+	if allow := seen.Header().Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+		s.fail(w, r, refuse(http.StatusMethodNotAllowed, "HTTP 405 Method Not Allowed, allowed here: %s", allow))
+		return
+	}
+	s.fail(w, r, refuse(http.StatusNotFound, "HTTP 404 Not Found"))
+}
+
+type statusOnly struct{ header http.Header }
+
+func (o *statusOnly) Header() http.Header {
+	if o.header == nil {
+		o.header = http.Header{}
+	}
+	return o.header
+}
+func (o *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (o *statusOnly) WriteHeader(int)             {}
+
+func (s *Server) answer(e endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out, err := e(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		w.Header().Set("Content-Type", contentType(r))
+		if raw, ok := out.(text); ok {
+			_, _ = io.WriteString(w, string(raw)) // the client is gone, or it is told
+			return
+		}
+		_, _ = w.Write(encode(out))
+	})
+}
+
+// contentType is the registry's own unless plain JSON is asked for.
+func contentType(r *http.Request) string {
+	accept := r.Header.Get("Accept")
+	if strings.Contains(accept, "application/json") && !strings.Contains(accept, "schemaregistry") {
+		return "application/json"
+	}
+	return mediaType
+}
+
+// readBody reads a request into v. Fields it does not know are passed over:
+// newer clients send them.
+func readBody(r *http.Request, v any) error {
+	if ct := r.Header.Get("Content-Type"); ct != "" {
+		kind, _, err := mime.ParseMediaType(ct)
+		if err != nil || !slices.Contains(mediaTypes(), kind) {
+			return refuse(http.StatusUnsupportedMediaType, "HTTP 415 Unsupported Media Type; send Content-Type: %s", mediaType)
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, bodyLimit))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return refuse(http.StatusRequestEntityTooLarge, "The request is larger than %d bytes", bodyLimit)
+	}
+	if err != nil {
+		return refuse(http.StatusBadRequest, "The request broke off")
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: %s", err)
+	}
+	return nil
+}
+
+func flag(r *http.Request, name string) bool {
+	on, _ := strconv.ParseBool(r.URL.Query().Get(name))
+	return on
+}
+
+// page cuts a list by the query's offset and limit.
+func page[T any](r *http.Request, all []T) ([]T, error) {
+	offset, limit := 0, -1
+	for name, n := range map[string]*int{"offset": &offset, "limit": &limit} {
+		q := r.URL.Query().Get(name)
+		if q == "" {
+			continue
+		}
+		var err error
+		if *n, err = strconv.Atoi(q); err != nil {
+			return nil, refuse(http.StatusBadRequest, "%s: want a whole number", name)
+		}
+	}
+	all = all[min(max(offset, 0), len(all)):]
+	if limit > 0 && limit < len(all) {
+		all = all[:limit]
+	}
+	if all == nil {
+		all = []T{}
+	}
+	return all, nil
+}
