@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -84,13 +85,21 @@ func (c *columns) row(values []wal.Value) row {
 }
 
 // tag rides in a record's context to its acknowledgement: what kgo hands back
-// is the record alone.
+// is the record alone. As a context it never ends, and it says so without
+// reading its fields, since the client may still look at the context of a
+// record that is already being reused.
 type tag struct {
-	context.Context
 	record *record
 	id     uuid.UUID
 	commit *commit
 }
+
+func (*tag) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*tag) Done() <-chan struct{}       { return nil }
+func (*tag) Err() error                  { return nil }
+func (*tag) Value(any) any               { return nil }
+
+var _ context.Context = (*tag)(nil)
 
 // record is a broker record with the memory behind its fields, reused once the
 // broker has answered.
@@ -140,7 +149,7 @@ func newRecord(r row, schemaID int) (*record, error) {
 		end -= size
 	}
 	rec.buf = b
-	rec.tag = tag{Context: context.Background(), record: rec, id: env.ID}
+	rec.tag = tag{record: rec, id: env.ID}
 	rec.Record = kgo.Record{
 		Topic: string(r[colTopic]), Key: b[value:key:key], Value: b[:value:value],
 		Headers: rec.headers[:n:n], Context: &rec.tag,

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/broker/embedded"
+	"github.com/waybillhq/waybill/internal/config"
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/pg/local"
+	"github.com/waybillhq/waybill/registry"
+	"github.com/waybillhq/waybill/registry/server"
+)
+
+// engines is what everything stands on, ours or somebody else's.
+type engines struct {
+	dsn      string
+	db       *pgxpool.Pool
+	broker   broker.Config
+	caps     broker.Capabilities
+	registry *registry.Client
+}
+
+// startEngines starts or connects Postgres on one side, broker and registry on
+// the other, side by side: neither needs the other.
+func (a *App) startEngines(ctx context.Context) (*engines, error) {
+	e := &engines{}
+	var stopDB, stopLog func(context.Context) error
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { stopDB, err = a.startDatabase(gctx, e); return err })
+	g.Go(func() (err error) { stopLog, err = a.startLog(gctx, e); return err })
+	err := g.Wait()
+	// Registered in this order whichever was up first, so that the stop is
+	// always the same.
+	if stopDB != nil {
+		a.stack.onStop("postgres", stopDB)
+	}
+	if stopLog != nil {
+		a.stack.onStop("broker and registry", stopLog)
+	}
+	return e, err
+}
+
+// startDatabase gives a pool on the configured database, or on a server of our
+// own.
+func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.Context) error, err error) {
+	stop = func(context.Context) error { return nil }
+	e.dsn = a.cfg.DatabaseURL
+	if e.dsn == "" {
+		srv, err := local.Start(ctx, local.Config{
+			Dir: filepath.Join(a.cfg.Dir, "postgres"), Port: a.cfg.PostgresPort, Logger: a.log,
+		})
+		if err != nil {
+			return nil, flagHint(err, "--postgres-port")
+		}
+		go func() {
+			<-srv.Done()
+			a.stack.fail(fmt.Errorf("postgres ended: %w", srv.Err()))
+		}()
+		stop, e.dsn = srv.Stop, srv.DSN()
+	}
+	e.db, err = pg.Open(ctx, e.dsn, pg.Config{MaxConns: 24})
+	if err != nil {
+		return stop, err
+	}
+	stopServer := stop
+	return func(ctx context.Context) error {
+		e.db.Close()
+		return stopServer(ctx)
+	}, nil
+}
+
+// startLog gives broker and registry, configured or of our own.
+func (a *App) startLog(ctx context.Context, e *engines) (stop func(context.Context) error, err error) {
+	stack := newStack(a.log)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stack.stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := a.startBroker(ctx, e, stack); err != nil {
+		return nil, err
+	}
+	if err := a.startRegistry(ctx, e, stack); err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := <-stack.failed; err != nil {
+			a.stack.fail(err)
+		}
+	}()
+	return stack.stop, nil
+}
+
+func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) error {
+	if len(a.cfg.Brokers) > 0 {
+		e.caps = broker.Kafka()
+		e.broker = broker.Config{
+			Brokers: a.cfg.Brokers, TLS: a.cfg.KafkaTLS, SASL: a.cfg.KafkaSASL, Logger: a.log,
+		}
+		return nil
+	}
+	b, err := embedded.Start(ctx, embedded.Config{
+		Dir: filepath.Join(a.cfg.Dir, "broker"), Listen: a.cfg.KafkaListen,
+		Advertise: a.cfg.KafkaAdvertise, Logger: a.log,
+	})
+	if err != nil {
+		return flagHint(err, "--kafka-listen")
+	}
+	e.broker, e.caps = b.Client(), b.Capabilities()
+	stack.onStop("broker", func(context.Context) error { return b.Close() })
+	return nil
+}
+
+func (a *App) startRegistry(ctx context.Context, e *engines, stack *stack) (err error) {
+	url := a.cfg.RegistryURL
+	if url == "" {
+		if url, err = a.serveRegistry(ctx, e, stack); err != nil {
+			return err
+		}
+	}
+	e.registry, err = registry.New(url, registry.Config{
+		Username: a.cfg.RegistryUser, Password: a.cfg.RegistrySecret, BearerToken: a.cfg.RegistryBearer,
+	})
+	return err
+}
+
+func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url string, err error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", a.cfg.RegistryListen)
+	if err != nil {
+		return "", flagHint(fmt.Errorf("registry: %w", err), "--registry-listen")
+	}
+	reg := server.New(e.broker.Client, server.Config{Capabilities: e.caps, Logger: a.log})
+	stack.run(ctx, "registry", reg.Run)
+	serve(ctx, stack, "registry http", &http.Server{Handler: reg, ReadHeaderTimeout: 5 * time.Second}, ln)
+	select {
+	case <-reg.Ready():
+	case err := <-stack.failed:
+		return "", err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	return "http://" + ln.Addr().String(), nil
+}
+
+// serve runs an HTTP server on ln until the stack stops.
+func serve(ctx context.Context, stack *stack, name string, srv *http.Server, ln net.Listener) {
+	done := make(chan error, 1)
+	go func() {
+		err := srv.Serve(ln)
+		if !errors.Is(err, http.ErrServerClosed) {
+			stack.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		done <- err
+	}()
+	stack.onStop(name, func(ctx context.Context) error {
+		err := srv.Shutdown(ctx)
+		<-done
+		return err
+	})
+	_ = ctx
+}
+
+// flagHint adds which flag moves an address that is taken.
+func flagHint(err error, flag string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another with %s", err, flag)
+	}
+	return err
+}
+
+var _ = config.Default

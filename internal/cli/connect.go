@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/internal/app"
+	"github.com/waybillhq/waybill/internal/config"
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/registry"
+)
+
+// askTimeout bounds the commands that ask and print.
+const askTimeout = 15 * time.Second
+
+// target is which engines a command talks to: flags first, then environment
+// and file, then what a running `waybill up` in --dir wrote down, then the
+// defaults of `waybill up`.
+type target struct {
+	cfg      config.Config
+	dir      string
+	brokers  []string
+	registry string
+	database string
+}
+
+func targetFlags(cmd *cobra.Command, database bool) *target {
+	t := &target{}
+	f := cmd.Flags()
+	f.StringVar(&t.dir, "dir", config.Default().Dir, "folder of a running waybill, whose addresses are used")
+	f.StringSliceVar(&t.brokers, "brokers", nil, "broker addresses, HOST:PORT (env "+config.EnvBrokers+")")
+	f.StringVar(&t.registry, "registry", "", "schema registry URL (env "+config.EnvRegistryURL+")")
+	if database {
+		f.StringVar(&t.database, "database", "", "Postgres connection string (env "+config.EnvDatabaseURL+")")
+	}
+	return t
+}
+
+// resolve fills in what the flags left open.
+func (t *target) resolve() error {
+	if err := t.cfg.FromEnvironment(); err != nil {
+		return usageError{err}
+	}
+	if len(t.brokers) > 0 {
+		t.cfg.Brokers = t.brokers
+	}
+	if t.registry != "" {
+		t.cfg.RegistryURL = t.registry
+	}
+	if t.database != "" {
+		t.cfg.DatabaseURL = t.database
+	}
+	def := config.Default()
+	running := app.ReadAddresses(t.dir)
+	if len(t.cfg.Brokers) == 0 {
+		t.cfg.Brokers = []string{or(running.Kafka, def.KafkaListen)}
+	}
+	t.cfg.RegistryURL = or(t.cfg.RegistryURL, or(running.Registry, "http://"+def.RegistryListen))
+	t.cfg.DatabaseURL = or(t.cfg.DatabaseURL, running.Database)
+	return nil
+}
+
+func or(v, def string) string {
+	if v != "" {
+		return v
+	}
+	return def
+}
+
+func (t *target) brokerConfig() broker.Config {
+	return broker.Config{Brokers: t.cfg.Brokers, TLS: t.cfg.KafkaTLS, SASL: t.cfg.KafkaSASL, Logger: quiet()}
+}
+
+// client is a client of a broker that answers.
+func (t *target) client(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	cl, err := t.brokerConfig().Client(opts...)
+	if err != nil {
+		return nil, err
+	}
+	ping, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := cl.Ping(ping); err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("no broker answers at %v (start one with `waybill up`, or name another with --brokers): %w", t.cfg.Brokers, err)
+	}
+	return cl, nil
+}
+
+func (t *target) registryClient() (*registry.Client, error) {
+	return registry.New(t.cfg.RegistryURL, registry.Config{
+		Username: t.cfg.RegistryUser, Password: t.cfg.RegistrySecret, BearerToken: t.cfg.RegistryBearer,
+	})
+}
+
+var errNoDatabase = errors.New("which database? start `waybill up` in this folder, give its --dir, or set --database or " + config.EnvDatabaseURL)
+
+func (t *target) pool(ctx context.Context) (*pgxpool.Pool, error) {
+	if t.cfg.DatabaseURL == "" {
+		return nil, errNoDatabase
+	}
+	return pg.Open(ctx, t.cfg.DatabaseURL, pg.Config{ApplicationName: "waybill cli", MaxConns: 2})
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// jsonFlag adds --json to a command that prints data.
+func jsonFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print JSON, for machines")
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// table prints aligned columns, the first row being the heading.
+func table(w io.Writer, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				_, _ = fmt.Fprint(tw, "\t")
+			}
+			_, _ = fmt.Fprint(tw, cell)
+		}
+		_, _ = fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+// number prints what may be unknown. Unknown is never shown as zero.
+func number(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func size(bytes int64) string {
+	const unit = 1024
+	if bytes < unit {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	v, i := float64(bytes), -1
+	for v >= unit && i < 4 {
+		v /= unit
+		i++
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "for ever"
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d d", d/(24*time.Hour))
+	case d >= time.Second:
+		return d.Round(time.Second).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
