@@ -16,36 +16,52 @@ import (
 
 // cursor is a place in the stream a client has read up to.
 //
-// next counts for every hub. epoch and index mean something only to the hub
-// that wrote them; there they find the place without looking at next.
+// next and inside count for every hub. epoch, index and part mean something
+// only to the hub that wrote them; there they find the place by themselves.
 type cursor struct {
-	epoch [8]byte // zero: only next counts
+	epoch [8]byte // zero: only next and inside count
 	index uint64  // of the next record with deliveries
-	next  []int64 // per slot, the offset to be read next
-	// part of the record at next[slot] (and at index) is read already, when
-	// one record gives a channel several messages.
-	part int
+	part  int     // messages of that record read already
+
+	next []int64 // per slot, the offset to be read next
+	// inside says of which records at next some messages are read already,
+	// since one record may give a channel several. A client that moves between
+	// hubs can be inside of one on several slots.
+	inside []inside
+}
+
+type inside struct {
 	slot int
+	part int // messages read
+}
+
+// read is how many messages of the record at next[slot] are read.
+func (c *cursor) read(slot int) int {
+	for _, in := range c.inside {
+		if in.slot == slot {
+			return in.part
+		}
+	}
+	return 0
 }
 
 // seen tells whether f lies before the cursor, by offsets.
 func (c *cursor) seen(f *frame) bool {
-	if f.offset == c.next[f.slot] && c.part > 0 && f.slot == c.slot {
-		return f.part < c.part
+	if f.offset == c.next[f.slot] {
+		return f.part < c.read(f.slot)
 	}
 	return f.offset < c.next[f.slot]
 }
 
-// advance moves the cursor past f.
+// advance moves the cursor past f, by offsets.
 func (c *cursor) advance(f *frame) {
-	if !f.last {
-		c.next[f.slot], c.slot, c.part = f.offset, f.slot, f.part+1
+	c.inside = slices.DeleteFunc(c.inside, func(in inside) bool { return in.slot == f.slot })
+	if f.last {
+		c.next[f.slot] = f.offset + 1
 		return
 	}
-	c.next[f.slot] = f.offset + 1
-	if c.slot == f.slot {
-		c.part = 0
-	}
+	c.next[f.slot] = f.offset
+	c.inside = append(c.inside, inside{f.slot, f.part + 1})
 }
 
 var errCursor = errors.New("cursor is not readable")
@@ -54,6 +70,7 @@ const (
 	cursorVersion = 1
 	// maxCursor bounds what is decoded of a client's header.
 	maxCursor = 32 << 10
+	maxPart   = 1 << 30
 	// cursorBlock: plain texts are padded to it, so that the length does not
 	// tell how far the log has come.
 	cursorBlock = 32
@@ -118,9 +135,9 @@ func (s *sealer) open(text string, l *layout) (*cursor, error) {
 	return readCursor(plain, l)
 }
 
-// appendCursor writes version, the log's hash, epoch, index, the part with its
-// topic and partition, then for each topic the number of its partitions and
-// their offsets, then padding.
+// appendCursor writes version, the log's hash, epoch, index, part, the number
+// of records it is inside of and of each topic, partition and part, then for
+// each topic the number of its partitions and their offsets, then padding.
 func appendCursor(b []byte, l *layout, c *cursor) []byte {
 	start := len(b)
 	b = append(b, cursorVersion)
@@ -128,9 +145,10 @@ func appendCursor(b []byte, l *layout, c *cursor) []byte {
 	b = append(b, c.epoch[:]...)
 	b = binary.AppendUvarint(b, c.index)
 	b = appendInt(b, c.part)
-	if c.part > 0 {
-		topic, partition := l.place(c.slot)
-		b = appendInt(appendInt(b, topic), partition)
+	b = appendInt(b, len(c.inside))
+	for _, in := range c.inside {
+		topic, partition := l.place(in.slot)
+		b = appendInt(appendInt(appendInt(b, topic), partition), in.part)
 	}
 	for _, t := range l.topics {
 		b = appendInt(b, t.partitions)
@@ -166,11 +184,13 @@ func readCursor(b []byte, l *layout) (*cursor, error) {
 	copy(c.epoch[:], b[9:17])
 	r := reader{rest: b[17:]}
 	c.index = r.uint()
-	c.part = r.int(1 << 30)
-	if c.part > 0 {
-		t := r.int(len(l.topics) - 1)
-		p := r.int(l.topics[t].partitions - 1)
-		c.slot = l.topics[t].first + p
+	c.part = r.int(maxPart)
+	for range r.int(l.slots) {
+		t, p := r.int(len(l.topics)-1), 0
+		if t < len(l.topics) {
+			p = l.topics[t].first + r.int(l.topics[t].partitions-1)
+		}
+		c.inside = append(c.inside, inside{p, r.int(maxPart)})
 	}
 	for _, t := range l.topics {
 		n := r.int(t.partitions)

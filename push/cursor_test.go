@@ -42,8 +42,11 @@ func anyCursor(l *layout) *rapid.Generator[*cursor] {
 		for i := range c.next {
 			c.next[i] = rapid.Int64Min(0).Draw(t, "next")
 		}
-		if c.part = rapid.IntRange(0, 5).Draw(t, "part"); c.part > 0 {
-			c.slot = rapid.IntRange(0, l.slots-1).Draw(t, "slot")
+		c.part = rapid.IntRange(0, 5).Draw(t, "part")
+		for slot := range l.slots {
+			if rapid.Bool().Draw(t, "inside") {
+				c.inside = append(c.inside, inside{slot, rapid.IntRange(1, 5).Draw(t, "read")})
+			}
 		}
 		return c
 	})
@@ -62,9 +65,9 @@ func TestSealedCursorOpensToItself(t *testing.T) {
 
 func TestCursorOpensAfterPartitionsWereAdded(t *testing.T) {
 	s, before, after := testSealer(t), testLayout(t, 2, 2), testLayout(t, 3, 2)
-	c := &cursor{next: []int64{1, 2, 3, 4}, part: 2, slot: 3}
+	c := &cursor{next: []int64{1, 2, 3, 4}, inside: []inside{{3, 2}}}
 	got, err := s.open(string(s.seal(nil, before, c)), after)
-	want := &cursor{next: []int64{1, 2, 0, 3, 4}, part: 2, slot: 4}
+	want := &cursor{next: []int64{1, 2, 0, 3, 4}, inside: []inside{{4, 2}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v, want %+v", got, err, want)
 	}
@@ -92,7 +95,7 @@ func TestLengthOfACursorDoesNotFollowTheLog(t *testing.T) {
 
 func FuzzReadCursor(f *testing.F) {
 	l := testLayout(f, 2, 1)
-	f.Add(appendCursor(nil, l, &cursor{next: []int64{1, 2, 3}, part: 1, slot: 2}))
+	f.Add(appendCursor(nil, l, &cursor{next: []int64{1, 2, 3}, part: 1, inside: []inside{{2, 1}}}))
 	f.Add(append([]byte{cursorVersion}, l.hash[:]...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := readCursor(b, l)

@@ -124,9 +124,9 @@ func sharing(made []*frame, deliveries []Delivery, f *frame, m Message) *frame {
 // after is the hub's cursor once f was sent.
 func (w *window) after(f *frame) *cursor {
 	c := w.cursor()
-	c.next[f.slot], c.index = f.offset, f.index
+	c.index, c.part = f.index, f.part+1
 	if f.last {
-		c.index++
+		c.index, c.part = f.index+1, 0
 	}
 	c.advance(f)
 	return c

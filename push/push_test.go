@@ -225,12 +225,12 @@ func TestClientThatDoesNotReadIsEvictedAndSlowsNobody(t *testing.T) {
 	w := newWorld(t, 1)
 	reg := prometheus.NewRegistry()
 	s := w.site(t, func(c *push.Config) {
-		c.Registerer, c.Buffer, c.WriteTimeout = reg, 512, time.Hour
+		c.Registerer, c.Buffer, c.WriteTimeout = reg, 64, time.Hour
 	})
 	stuck := s.dial(t, "a")
 	c, _ := s.fresh(t, "a")
 	// More than both kernels' buffers and the queue hold.
-	const n, pad = 2000, 20_000
+	const n, pad = 600, 60_000
 	for i := 1; i <= n; i++ {
 		w.publish(t, w.record("a", thing{Key: "k", N: i, Pad: strings.Repeat("x", pad)}))
 		c.want("k", i, i)
@@ -314,9 +314,11 @@ func TestShutdownEndsConnections(t *testing.T) {
 	s := w.site(t, func(c *push.Config) { c.WriteTimeout, c.Buffer = time.Hour, 1<<20 })
 	c, _ := s.fresh(t, "a")
 	stuck := s.dial(t, "b")
-	for i := range 1000 {
-		w.publish(t, w.record("b", thing{Key: "k", N: i, Pad: strings.Repeat("x", 20_000)}))
+	batch := make([]*kgo.Record, 400)
+	for i := range batch {
+		batch[i] = w.record("b", thing{Key: "k", N: i, Pad: strings.Repeat("x", 60_000)})
 	}
+	w.publish(t, batch...)
 	w.say(t, "a", "k", 1)
 	c.want("k", 1, 1)
 	begun := time.Now()

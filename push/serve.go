@@ -148,7 +148,7 @@ func wire(frames []*frame) [][]byte {
 // another hub's order: the ids this hub gave them would say too little of what
 // the client has seen elsewhere, and lead to repeats.
 func (h *Hub) replayPersonal(c *conn, cur *cursor, frames []*frame) [][]byte {
-	cur.epoch, cur.index = [8]byte{}, 0
+	cur.epoch, cur.index, cur.part = [8]byte{}, 0, 0
 	c.personal = cur
 	var out [][]byte
 	for _, f := range frames {

@@ -162,24 +162,13 @@ func (w *window) since(ch *channel, c *cursor) (frames []*frame, personal bool, 
 			frames = append(frames, f)
 		}
 	}
-	// The rest of a record the cursor is inside of goes first: once another
-	// record of the slot is passed, the cursor cannot say so any more.
-	slices.SortStableFunc(frames, func(a, b *frame) int { return c.rank(a) - c.rank(b) })
 	return frames, true, outcomeTail
-}
-
-// rank is 0 for the record the cursor is inside of.
-func (c *cursor) rank(f *frame) int {
-	if c.part > 0 && f.slot == c.slot && f.offset == c.next[c.slot] {
-		return 0
-	}
-	return 1
 }
 
 // covers tells whether the hub has read everything before c.
 func (w *window) covers(c *cursor) bool {
 	for slot, next := range c.next {
-		if next > w.next[slot] || next == w.next[slot] && c.part > 0 && c.slot == slot {
+		if next > w.next[slot] || next == w.next[slot] && c.read(slot) > 0 {
 			return false
 		}
 	}
