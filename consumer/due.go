@@ -11,6 +11,10 @@ import (
 const (
 	dueEvery = 200 * time.Millisecond
 	dueMax   = 512 // keys per look; more are found by the next
+	// Partitions where nothing is known to be parked are looked at once in so
+	// many times: an owner before us may have parked something after we loaded
+	// what was there.
+	dueElsewhere = 25
 )
 
 // parkedKey names a key of a partition.
@@ -19,10 +23,22 @@ type parkedKey struct {
 	key string
 }
 
+func (s *session) watchParked(ctx context.Context) {
+	n := 0
+	every(ctx, dueEvery, func(ctx context.Context) {
+		n++
+		ctx, cancel := context.WithTimeout(ctx, flushWithin)
+		defer cancel()
+		if err := s.remind(ctx, n%dueElsewhere == 0); err != nil && ctx.Err() == nil {
+			s.outage(err)
+		}
+	})
+}
+
 // remind makes lanes due whose parked head may be tried again. Time is the
 // database's: whoever sets next_at need not share a clock with us.
-func (s *session) remind(ctx context.Context) error {
-	places := s.parkedPlaces()
+func (s *session) remind(ctx context.Context, everywhere bool) error {
+	places := s.parkedPlaces(everywhere)
 	if len(places) == 0 {
 		return nil
 	}
@@ -50,13 +66,13 @@ func (s *session) remind(ctx context.Context) error {
 	return nil
 }
 
-// parkedPlaces are the partitions with anything parked.
-func (s *session) parkedPlaces() []place {
+// parkedPlaces are the partitions with anything parked, or all.
+func (s *session) parkedPlaces(all bool) []place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []place
 	for at, p := range s.parts {
-		if len(p.parked) > 0 && !p.stopping {
+		if (all || len(p.parked) > 0) && !p.stopping {
 			out = append(out, at)
 		}
 	}

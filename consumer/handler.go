@@ -21,7 +21,10 @@ type Handler[E event.Data] func(ctx context.Context, tx pgx.Tx, e event.Of[E]) e
 // Call it before [Group.Run]. A second handler of a type makes Run fail.
 func On[E event.Data](g *Group, h func(ctx context.Context, tx pgx.Tx, e event.Of[E]) error) {
 	var zero E
-	c := zero.EventContract()
+	on(g, zero.EventContract(), h)
+}
+
+func on[E event.Data](g *Group, c *event.Contract, h Handler[E]) {
 	k := routeKey{c.Topic, c.Type}
 	if g.routes[k] != nil {
 		g.faults = append(g.faults, fmt.Errorf("two handlers for %s on %s", c.Type, c.Topic))

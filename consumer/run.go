@@ -42,7 +42,7 @@ func (g *Group) run(ctx context.Context) error {
 	}
 	ticking, stopTicking := context.WithCancel(handlers)
 	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
-	clocks.Go(func() { every(ticking, dueEvery, s.lookForDue) })
+	clocks.Go(func() { s.watchParked(ticking) })
 	clocks.Go(func() { s.keepInbox(ticking) })
 
 	s.poll(ctx)
@@ -114,14 +114,6 @@ func every(ctx context.Context, d time.Duration, f func(context.Context)) {
 		case <-t.C:
 			f(ctx)
 		}
-	}
-}
-
-func (s *session) lookForDue(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
-	defer cancel()
-	if err := s.remind(ctx); err != nil && ctx.Err() == nil {
-		s.outage(err)
 	}
 }
 

@@ -1,0 +1,295 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/broker/brokertest"
+	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/pg/pgtest"
+)
+
+// moved is the nth movement of an account.
+type moved struct {
+	Account string `avro:"account"`
+	N       int64  `avro:"n"`
+}
+
+const movedSchema = `{"type":"record","name":"Moved","namespace":"test.accounts",
+	"fields":[{"name":"account","type":"string"},{"name":"n","type":"long"}]}`
+
+var movedContract = event.MustContract("accounts.events", "/accounts", movedSchema)
+
+func (moved) EventContract() *event.Contract { return movedContract }
+func (m moved) EventKey() string             { return m.Account }
+func (m moved) EventSequence() int64         { return m.N }
+
+// plain reads bare Avro: what the registry adds is its own package's to test.
+type plain struct{}
+
+func (plain) Decode(_ context.Context, value []byte, into any, reader *avro.Schema) error {
+	_, err := reader.Decode(value, into)
+	return err
+}
+
+// world is a database with a table of effects, a broker and one topic.
+type world struct {
+	t        testing.TB
+	engine   *brokertest.Engine
+	dsn      string
+	db       *pgxpool.Pool // of the test itself
+	producer *kgo.Client
+	contract event.Contract
+	group    string
+	sent     map[string]int64
+}
+
+func newWorld(t testing.TB, partitions int32) *world {
+	t.Helper()
+	w := &world{t: t, engine: brokertest.New(t), dsn: pgtest.New(t), contract: *movedContract, sent: map[string]int64{}}
+	w.db = openPool(t, w.dsn, nil)
+	if err := Migrate(t.Context(), w.db); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`CREATE TABLE effect (serial bigserial, key text, n bigint, tenant text, correlation text)`)
+	w.producer = w.engine.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.ProducerLinger(0))
+	w.contract.Topic, w.group = brokertest.Topic(t, "accounts"), brokertest.Group(t, "ledger")
+	w.declare(partitions)
+	return w
+}
+
+func (w *world) declare(partitions int32) {
+	w.t.Helper()
+	err := broker.Declare(w.t.Context(), w.producer, w.engine.Capabilities, broker.Topic{Name: w.contract.Topic, Partitions: partitions})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func openPool(t testing.TB, dsn string, v *valve) *pgxpool.Pool {
+	t.Helper()
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = 12
+	if v != nil {
+		cfg.ConnConfig.DialFunc = v.dial
+	}
+	db, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.db.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) number(sql string, args ...any) (n int64) {
+	w.t.Helper()
+	if err := w.db.QueryRow(w.t.Context(), sql, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// record is the next movement of key.
+func (w *world) record(key string) *kgo.Record {
+	w.sent[key]++
+	return w.recordOf(moved{key, w.sent[key]})
+}
+
+func (w *world) recordOf(m moved) *kgo.Record {
+	ctx := event.WithTenant(context.Background(), "tenant-of-"+m.Account)
+	env := w.contract.Envelope(ctx, m, time.Now())
+	value, err := w.contract.Schema.Encode(m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rec := &kgo.Record{Topic: w.contract.Topic, Key: []byte(m.Account), Value: value}
+	env.Headers(func(k, v string) {
+		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: k, Value: []byte(v)})
+	})
+	return rec
+}
+
+func (w *world) publish(recs ...*kgo.Record) {
+	w.t.Helper()
+	if err := w.producer.ProduceSync(w.t.Context(), recs...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// move publishes the next movements of the keys, in that order.
+func (w *world) move(keys ...string) {
+	w.t.Helper()
+	recs := make([]*kgo.Record, len(keys))
+	for i, k := range keys {
+		recs[i] = w.record(k)
+	}
+	w.publish(recs...)
+}
+
+// keep is a handler that makes one effect.
+func keep(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+	_, err := tx.Exec(ctx, `INSERT INTO effect (key, n, tenant, correlation) VALUES ($1, $2, $3, $4)`,
+		e.Data.Account, e.Data.N, event.Tenant(ctx), event.Correlation(ctx))
+	return err
+}
+
+// member is a running member of the group.
+type member struct {
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+}
+
+type setup struct {
+	cfg   Config
+	valve *valve
+	opts  []kgo.Opt
+}
+
+func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
+	w.t.Helper()
+	s := setup{cfg: Config{
+		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Retry: Retry{Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond, Park: 50 * time.Millisecond, ParkMax: 200 * time.Millisecond},
+	}}
+	for _, f := range change {
+		f(&s)
+	}
+	g := New(Deps{DB: openPool(w.t, w.dsn, s.valve), Decoder: plain{}, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
+		return w.engine.Config.Client(append(opts, s.opts...)...)
+	}}, s.cfg)
+	on(g, &w.contract, h)
+	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	m := &member{stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		m.err = g.Run(ctx)
+	}()
+	w.t.Cleanup(func() { m.end(w.t) })
+	return m
+}
+
+func (m *member) end(t testing.TB) {
+	t.Helper()
+	m.stop()
+	select {
+	case <-m.done:
+	case <-time.After(40 * time.Second):
+		t.Fatal("Run did not return")
+	}
+	if m.err != nil {
+		t.Error(m.err)
+	}
+}
+
+// until waits for a condition of the world outside.
+func (w *world) until(what string, cond func() bool) {
+	w.t.Helper()
+	limit := time.After(30 * time.Second)
+	for !cond() {
+		select {
+		case <-limit:
+			w.t.Fatalf("never: %s", what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (w *world) total() (n int64) {
+	for _, k := range w.sent {
+		n += k
+	}
+	return n
+}
+
+// settled waits until every event has its effect and nothing is parked, then
+// holds the effects against the oracle: each key's are 1..n, in that order.
+func (w *world) settled() {
+	w.t.Helper()
+	w.until("all effects made", func() bool {
+		return w.number(`SELECT count(*) FROM effect`) >= w.total() && w.number(`SELECT count(*) FROM waybill.parked`) == 0
+	})
+	w.inOrder()
+}
+
+func (w *world) inOrder() {
+	w.t.Helper()
+	rows, err := w.db.Query(w.t.Context(), `SELECT key, array_agg(n ORDER BY serial) FROM effect GROUP BY key`)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var key string
+	var ns []int64
+	seen := 0
+	_, err = pgx.ForEachRow(rows, []any{&key, &ns}, func() error {
+		seen++
+		for i, n := range ns {
+			if n != int64(i+1) {
+				return fmt.Errorf("effects of %s: %v", key, ns)
+			}
+		}
+		if int64(len(ns)) != w.sent[key] {
+			return fmt.Errorf("%s has %d effects of %d events", key, len(ns), w.sent[key])
+		}
+		return nil
+	})
+	if err != nil || seen != len(w.sent) {
+		w.t.Fatalf("%d keys of %d: %v", seen, len(w.sent), err)
+	}
+}
+
+// valve lets a client's connections be cut.
+type valve struct {
+	mu    sync.Mutex
+	shut  bool
+	conns []net.Conn
+}
+
+func (v *valve) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.shut {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, addr)
+	if err == nil {
+		v.conns = append(v.conns, c)
+	}
+	return c, err
+}
+
+func (v *valve) set(shut bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shut = shut
+	if shut {
+		for _, c := range v.conns {
+			_ = c.Close()
+		}
+		v.conns = nil
+	}
+}
