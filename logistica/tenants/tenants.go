@@ -1,0 +1,125 @@
+// Package tenants knows the merchants and the API keys they present.
+//
+// Promise: a key is kept only as its SHA-256 and cannot be read back; a key
+// that is unknown, malformed or revoked is the same [ErrUnauthenticated].
+//
+// Limits: an answer is remembered for [Config.CacheFor], so a key revoked by
+// another process works here that much longer at most; in the process that
+// revokes it, it ends at once. A connection that was opened before, such as an
+// event stream, is not closed by a revocation.
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/pg"
+)
+
+// Scope is what a key may be used for.
+type Scope string
+
+// The scopes. Only merchants are served so far.
+const (
+	Merchant Scope = "merchant"
+	Courier  Scope = "courier"
+	Admin    Scope = "admin"
+)
+
+// Tenant is a merchant, as found by a key.
+type Tenant struct {
+	ID    uuid.UUID
+	Name  string
+	Scope Scope // of the key
+}
+
+// Errors; compare with errors.Is.
+var (
+	ErrUnauthenticated = errors.New("unknown or revoked API key")
+	ErrNotFound        = errors.New("no such tenant")
+)
+
+// Config is what may be set; its zero value works.
+type Config struct {
+	// CacheFor is how long a key that was found stays good without asking
+	// again, 30 s if zero.
+	CacheFor time.Duration
+	// CacheSize bounds the keys remembered, 10 000 if zero.
+	CacheSize int
+	// Now is the clock, time.Now if nil.
+	Now func() time.Time
+}
+
+// Directory finds tenants. It is safe for concurrent use.
+type Directory struct {
+	pool  *pgxpool.Pool
+	keys  *cache[[32]byte, Tenant]
+	names *cache[uuid.UUID, string]
+}
+
+// New makes a directory on a migrated database.
+func New(pool *pgxpool.Pool, cfg Config) *Directory {
+	if cfg.CacheFor == 0 {
+		cfg.CacheFor = 30 * time.Second
+	}
+	if cfg.CacheSize == 0 {
+		cfg.CacheSize = 10_000
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Directory{
+		pool:  pool,
+		keys:  newCache[[32]byte, Tenant](cfg.CacheSize, cfg.CacheFor, cfg.Now),
+		names: newCache[uuid.UUID, string](cfg.CacheSize, cfg.CacheFor, cfg.Now),
+	}
+}
+
+const maxName = 120
+
+// Create adds a tenant.
+func (d *Directory) Create(ctx context.Context, name string) (Tenant, error) {
+	t := Tenant{ID: event.NewID(), Name: name}
+	if err := d.put(ctx, t.ID, name); err != nil {
+		return Tenant{}, fmt.Errorf("create tenant: %w", err)
+	}
+	return t, nil
+}
+
+func (d *Directory) put(ctx context.Context, id uuid.UUID, name string) error {
+	if strings.TrimSpace(name) == "" || len(name) > maxName {
+		return fmt.Errorf("a tenant's name has between 1 and %d bytes", maxName)
+	}
+	return pg.InTenant(ctx, d.pool, id.String(), func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO tenants.tenants (id, name) VALUES ($1, $2)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name`, id, name)
+		return err
+	})
+}
+
+// Name is what a tenant is called.
+func (d *Directory) Name(ctx context.Context, id uuid.UUID) (string, error) {
+	if name, ok := d.names.get(id); ok {
+		return name, nil
+	}
+	var name string
+	err := pg.InTenant(ctx, d.pool, id.String(), func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT name FROM tenants.tenants WHERE id = $1`, id).Scan(&name)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read name of tenant %s: %w", id, err)
+	}
+	d.names.put(id, name)
+	return name, nil
+}
