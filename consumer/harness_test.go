@@ -171,6 +171,11 @@ type setup struct {
 
 func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
 	w.t.Helper()
+	return w.startDecoding(plain{}, h, change...)
+}
+
+func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup)) *member {
+	w.t.Helper()
 	s := setup{cfg: Config{
 		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Retry: Retry{Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond, Park: 50 * time.Millisecond, ParkMax: 200 * time.Millisecond},
@@ -178,10 +183,11 @@ func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
 	for _, f := range change {
 		f(&s)
 	}
-	g := New(Deps{DB: openPool(w.t, w.dsn, s.valve), Decoder: plain{}, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
+	g := New(Deps{DB: openPool(w.t, w.dsn, s.valve), Decoder: d, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
 		return w.engine.Config.Client(append(opts, s.opts...)...)
 	}}, s.cfg)
-	on(g, &w.contract, h)
+	c := w.contract
+	on(g, &c, h)
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	m := &member{stop: stop, done: make(chan struct{})}
 	go func() {
