@@ -34,7 +34,11 @@ func (b binaries) path(name string) string { return filepath.Join(b.dir, name) }
 // else the first on PATH, else the newest.
 func (s *Server) findBinaries(ctx context.Context, major int) (binaries, error) {
 	var found []binaries
-	for b := range usable(ctx, s.folders()) {
+	folders := s.cfg.folders
+	if s.cfg.Binaries != "" {
+		folders = []string{s.cfg.Binaries}
+	}
+	for b := range usable(ctx, folders) {
 		if b.major == major || major == 0 {
 			return b, nil
 		}
@@ -44,19 +48,15 @@ func (s *Server) findBinaries(ctx context.Context, major int) (binaries, error) 
 		return binaries{}, fmt.Errorf("%w: the data is of postgres %d, installed is %s; %s, or move the directory away",
 			ErrVersion, major, list(found), installHint(major))
 	}
+	if s.cfg.Binaries != "" {
+		return binaries{}, fmt.Errorf("no postgres %d or newer, with its initdb, in %s", minMajor, s.cfg.Binaries)
+	}
 	b, err := s.download(ctx, major)
 	if err != nil {
 		return binaries{}, fmt.Errorf("no postgres %d or newer on PATH or in the usual folders, and fetching one failed (%w); %s",
 			minMajor, err, installHint(major))
 	}
 	return b, nil
-}
-
-func (s *Server) folders() []string {
-	if s.cfg.Binaries != "" {
-		return []string{s.cfg.Binaries}
-	}
-	return folders(filepath.SplitList(os.Getenv("PATH"))) //nolint:forbidigo // as exec.LookPath does
 }
 
 // folders lists where to look: PATH in its order, then known places, newest

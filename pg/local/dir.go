@@ -64,7 +64,11 @@ func (s *Server) unlock() {
 func (s *Server) placeData() (place, error) {
 	link := filepath.Join(s.cfg.Dir, "data")
 	if target, err := os.Readlink(link); err == nil {
-		return place{filepath.Dir(target)}, nil
+		home, err := filepath.EvalSymlinks(filepath.Dir(target))
+		if err != nil {
+			return place{}, fmt.Errorf("follow the link %s to the data: %w", link, err)
+		}
+		return place{home}, nil
 	}
 	if s.owner == nil || s.owner.reaches(s.cfg.Dir) {
 		real, err := filepath.EvalSymlinks(s.cfg.Dir)

@@ -106,7 +106,7 @@ func (s *Server) startOnce(ctx context.Context, bin binaries, at place) error {
 		return err
 	}
 	s.proc = p
-	return s.provision(ctx)
+	return s.provision(ctx, p)
 }
 
 // portFree tells a taken port before the server fails on it, with the error

@@ -37,7 +37,8 @@ type Config struct {
 	Settings map[string]string
 	// StopTimeout is what an orderly shutdown may take. Default 10 s.
 	StopTimeout time.Duration
-	// Binaries is a folder with postgres and initdb. Default: searched for.
+	// Binaries is a folder with postgres and initdb. Default: the first on
+	// PATH, else the newest in the usual folders, else a download.
 	Binaries string
 	// CacheDir keeps downloaded binaries. Default: the user's cache folder.
 	CacheDir string
@@ -45,8 +46,8 @@ type Config struct {
 	// Default 2 min, negative forbids it.
 	DownloadTimeout time.Duration
 
-	// refuge is where data lives that the server's user cannot reach in Dir.
-	refuge string
+	refuge  string   // where data lives that the server's user cannot reach in Dir
+	folders []string // where to look for programs
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -69,6 +70,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.refuge == "" {
 		c.refuge = "/var/lib/waybill"
+	}
+	if c.folders == nil {
+		c.folders = folders(filepath.SplitList(os.Getenv("PATH"))) //nolint:forbidigo // as exec.LookPath does
 	}
 	return c, nil
 }

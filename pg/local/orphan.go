@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // pidFile is what a postmaster says about itself in postmaster.pid.
@@ -61,6 +60,9 @@ func (s *Server) adopt(ctx context.Context, at place) (bool, error) {
 	p := &process{pid: left.pid, data: at.data()}
 	if s.fits(ctx, p, left) {
 		s.proc, s.adopted = p, true
+		if err := s.reload(); err != nil {
+			return false, err
+		}
 		s.cfg.Logger.Info("adopted a server left running", "pid", p.pid, "port", s.port)
 		return true, nil
 	}
@@ -74,6 +76,15 @@ func (s *Server) adopt(ctx context.Context, at place) (bool, error) {
 	return false, nil
 }
 
+// reload gives an adopted server the settings of today, as far as they can
+// change without a restart.
+func (s *Server) reload() error {
+	if err := writeSettings(s.proc.data, s.owner, s.port, s.cfg.Settings); err != nil {
+		return err
+	}
+	return s.proc.signal(syscall.SIGHUP)
+}
+
 // fits waits for a server that is still starting or recovering.
 func (s *Server) fits(ctx context.Context, p *process, left pidFile) bool {
 	if left.port == 0 || s.cfg.Port != 0 && s.cfg.Port != left.port {
@@ -84,7 +95,7 @@ func (s *Server) fits(ctx context.Context, p *process, left pidFile) bool {
 		s.cfg.Logger.Warn("a server left running does not answer", "pid", p.pid, "error", err)
 		return false
 	}
-	if err := s.provision(ctx); err != nil {
+	if err := s.provision(ctx, p); err != nil {
 		s.cfg.Logger.Warn("a server left running does not let us in", "pid", p.pid, "error", err)
 		return false
 	}
@@ -104,5 +115,3 @@ func discardPID(data string, f pidFile) error {
 	}
 	return nil
 }
-
-const adoptPatience = 30 * time.Second

@@ -87,7 +87,14 @@ func (p *process) shutdown(ctx context.Context, patience time.Duration) error {
 	if p.awaitExit(context.WithoutCancel(ctx), 6*time.Second) {
 		return nil
 	}
-	return fmt.Errorf("server %d did not end, not even by SIGQUIT", p.pid)
+	// Its other processes see it gone and end by themselves.
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	if p.awaitExit(context.WithoutCancel(ctx), 2*time.Second) {
+		return nil
+	}
+	return fmt.Errorf("server %d did not end, not even by SIGKILL", p.pid)
 }
 
 func (p *process) awaitExit(ctx context.Context, patience time.Duration) bool {

@@ -14,8 +14,8 @@ import (
 
 // provision makes sure the application's role and database are there. It asks
 // each time: a kill may have come between initdb and here.
-func (s *Server) provision(ctx context.Context) error {
-	conn, err := s.connectAdmin(ctx)
+func (s *Server) provision(ctx context.Context, p *process) error {
+	conn, err := s.connectAdmin(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (s *Server) missing(role, db, spare bool) (todo []string) {
 }
 
 // connectAdmin tries again while the server says it is just starting.
-func (s *Server) connectAdmin(ctx context.Context) (conn *pgx.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, adoptPatience)
+func (s *Server) connectAdmin(ctx context.Context, p *process) (conn *pgx.Conn, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	perr := poll(ctx, 5*time.Millisecond, func() (bool, error) {
 		if conn, err = pgx.Connect(ctx, s.dsn(adminRole, s.secret.Admin, "template1")); err == nil {
@@ -66,7 +66,8 @@ func (s *Server) connectAdmin(ctx context.Context) (conn *pgx.Conn, err error) {
 		if errors.As(err, &server) && server.Code != "57P03" {
 			return false, err
 		}
-		return false, nil
+		gone, how := p.exited()
+		return gone, how
 	})
 	if perr != nil {
 		return nil, fmt.Errorf("connect as administrator: %w", errors.Join(perr, err))
