@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/sr"
@@ -102,4 +104,15 @@ func (c *Client) parseWith(ctx context.Context, known *avro.SchemaCache, s sr.Sc
 		return nil, fmt.Errorf("%w: %w", ErrInvalidSchema, err)
 	}
 	return schema, nil
+}
+
+// Subjects lists the subjects that begin with prefix, in order.
+func (c *Client) Subjects(ctx context.Context, prefix string) ([]string, error) {
+	all, err := c.sr.Subjects(ctx)
+	if err != nil {
+		return nil, unavailable("list subjects", err)
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+	slices.Sort(all)
+	return all, nil
 }

@@ -39,14 +39,15 @@ func (st *state) apply(r *kgo.Record) (holds bool) {
 	mark, stamped := readStamp(r)
 	holds = st.take(at, r, mark, stamped)
 	if stamped && (at.kind == keySchema || at.kind == keyConfig) {
-		st.track(at, holds, mark.void)
+		st.track(at, holds, mark.intent == void)
 	}
+	st.seen[string(r.Key)] = struct{}{}
 	return holds
 }
 
 // track keeps the book of places where the last record is not what holds.
-func (st *state) track(at place, holds, void bool) {
-	if !holds || (void && st.current(at) != nil) {
+func (st *state) track(at place, holds, voided bool) {
+	if !holds || (voided && st.current(at) != nil) {
 		st.dirty[string(at.key)] = at
 		return
 	}
@@ -54,8 +55,12 @@ func (st *state) track(at place, holds, void bool) {
 }
 
 func (st *state) take(at place, r *kgo.Record, mark stamp, stamped bool) bool {
-	if mark.void {
+	switch mark.intent {
+	case void:
 		return true
+	case keep:
+		return st.keep(at, r, mark)
+	case change:
 	}
 	switch at.kind {
 	case keySchema:
@@ -69,6 +74,28 @@ func (st *state) take(at place, r *kgo.Record, mark stamp, stamped bool) bool {
 		if json.Unmarshal(r.Value, &v) == nil {
 			st.highest = max(st.highest, v.HighestID)
 		}
+	}
+	return true
+}
+
+// keep confirms what holds. It changes nothing, so nothing that was written
+// meanwhile is refused for it; and where compaction has taken the record that
+// it confirms, which leaves it the first of its key, it stands in for that.
+func (st *state) keep(at place, r *kgo.Record, mark stamp) bool {
+	if bytes.Equal(st.current(at), r.Value) {
+		return true
+	}
+	if _, seen := st.seen[string(r.Key)]; seen {
+		return false
+	}
+	touched, by := int64(-1), ""
+	if s := st.subjects[at.subject]; s != nil {
+		touched, by = s.touched, s.by
+	}
+	mark.intent = change
+	st.take(at, r, mark, false)
+	if s := st.subjects[at.subject]; s != nil {
+		s.touched, s.by = touched, by
 	}
 	return true
 }
@@ -96,10 +123,6 @@ func (st *state) takeSchema(at place, r *kgo.Record, mark stamp, stamped bool) b
 	}
 	old := st.find(at.subject, at.version)
 	next := st.shared(in)
-	if old != nil && !gone && old.content == next && old.deleted == in.Deleted {
-		old.addKey(r.Key)
-		return true // written again, changes nothing
-	}
 	if stamped && !gone && next == nil {
 		return false // the id is another schema's
 	}
@@ -109,6 +132,10 @@ func (st *state) takeSchema(at place, r *kgo.Record, mark stamp, stamped bool) b
 	}
 	if gone {
 		st.drop(s, old)
+		return true
+	}
+	if old != nil && old.content == next && old.deleted == in.Deleted {
+		old.addKey(r.Key)
 		return true
 	}
 	if next == nil {
@@ -200,9 +227,6 @@ func (st *state) takeConfig(at place, r *kgo.Record, mark stamp, stamped bool) b
 	}
 	if at.subject == "" {
 		st.level = cmp.Or(level, st.fallback)
-		return true
-	}
-	if s := st.subjects[at.subject]; s != nil && s.level == level {
 		return true
 	}
 	s, ok := st.touch(at.subject, r, mark, stamped)

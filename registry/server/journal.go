@@ -75,7 +75,7 @@ func (s *Server) judge(token string, holds bool) {
 // catchUp reads what is there, by waiting for a record of its own, mends what
 // a writer that died left behind, and says ready.
 func (s *Server) catchUp(ctx context.Context) error {
-	if _, err := s.commit(ctx, -1, false, draft{key: noopKey()}); err != nil {
+	if _, err := s.commit(ctx, stamp{after: -1, intent: change}, draft{key: noopKey()}); err != nil {
 		return fmt.Errorf("read topic %s to its end: %w", s.cfg.Topic, err)
 	}
 	if err := s.write(ctx, keepHighest); err != nil {
@@ -97,12 +97,12 @@ func keepHighest(st *state) ([]draft, error) {
 }
 
 // commit writes drafts in one go, reads them back and says whether all hold.
-// The caller saw the topic up to and including offset after.
-func (s *Server) commit(ctx context.Context, after int64, void bool, drafts ...draft) (bool, error) {
+// The token of mark is given here.
+func (s *Server) commit(ctx context.Context, mark stamp, drafts ...draft) (bool, error) {
 	s.mu.Lock()
 	client := s.client
 	s.writes++
-	mark := stamp{token: fmt.Sprintf("%s/%d", s.name, s.writes), after: after, void: void}
+	mark.token = fmt.Sprintf("%s/%d", s.name, s.writes)
 	v := &verdict{left: len(drafts), holds: true, done: make(chan struct{})}
 	s.awaiting[mark.token] = v
 	s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Server) write(ctx context.Context, decide func(*state) ([]draft, error)
 		if err != nil || len(drafts) == 0 {
 			return err
 		}
-		holds, err := s.commit(ctx, after, false, drafts...)
+		holds, err := s.commit(ctx, stamp{after: after, intent: change}, drafts...)
 		if err != nil || holds {
 			return err
 		}
@@ -177,7 +177,11 @@ func (s *Server) repair(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if _, err := s.commit(ctx, after, d.value == nil, d); err != nil {
+		mark := stamp{after: after, intent: keep}
+		if d.value == nil {
+			mark.intent = void
+		}
+		if _, err := s.commit(ctx, mark, d); err != nil {
 			return fmt.Errorf("write a refused record's place again: %w", err)
 		}
 	}

@@ -19,6 +19,7 @@ type state struct {
 	highest  int            // id ever given
 	last     int64          // offset read last, -1 before the first
 	dirty    map[string]place
+	seen     map[string]struct{} // keys of records, as spelled
 }
 
 type subject struct {
@@ -46,6 +47,7 @@ func newState(fallback compat.Level) *state {
 		fallback: fallback,
 		last:     -1,
 		dirty:    map[string]place{},
+		seen:     map[string]struct{}{},
 	}
 }
 
