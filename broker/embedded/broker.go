@@ -35,6 +35,7 @@ type Broker struct {
 	addr    string
 	cluster *kfake.Cluster
 	guard   *listener
+	keep    *retention
 	lock    *os.File
 	log     *slog.Logger
 
@@ -79,7 +80,7 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	}
 	loop, stop := context.WithCancel(context.Background())
 	b := &Broker{
-		addr: guard.Addr().String(), cluster: cluster, guard: guard, lock: lock, log: cfg.Logger,
+		addr: guard.Addr().String(), cluster: cluster, guard: guard, keep: keep, lock: lock, log: cfg.Logger,
 		stop: stop, done: make(chan struct{}),
 	}
 	go func() {

@@ -60,3 +60,5 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -69,12 +69,9 @@ func (w *produceWalk) walk(batch func([]byte) error) error {
 }
 
 func (w *produceWalk) topic(batch func([]byte) error) (int, error) {
-	switch {
-	case w.version >= 13:
-		w.r.Span(16)
-	case w.flexible():
+	if w.flexible() {
 		w.r.Span(int(int32(w.r.Uvarint())) - 1) // #nosec G115 -- a negative span is an error
-	default:
+	} else {
 		w.r.Span(int(w.r.Int16()))
 	}
 	n := int(w.arrayLen())
