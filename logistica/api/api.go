@@ -1,0 +1,163 @@
+// Package api serves the delivery product over HTTP: JSON by an OpenAPI 3.1
+// document made from the types here, event streams, and the operator's health
+// and metrics.
+//
+// Promise: every error is a problem document (RFC 9457) that carries the
+// request's id, also those of the router and of unreadable bodies, and none
+// carries what went wrong inside. A tenant is known by bearer key alone, and
+// what belongs to another tenant answers exactly as what does not exist. Bodies,
+// times and the number of requests at work are bounded.
+//
+// Limits: it speaks plain HTTP; TLS is for the proxy before it. A stream that
+// was opened with a key stays open when the key is revoked, until the stream's
+// own end.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tenants"
+)
+
+// Directory knows tenants by key and by id.
+type Directory interface {
+	Authenticate(ctx context.Context, key string) (tenants.Tenant, error)
+	Name(ctx context.Context, id uuid.UUID) (string, error)
+}
+
+// Counts is the read model of orders by state.
+type Counts interface {
+	Counts(ctx context.Context, tenant uuid.UUID) (map[string]int64, error)
+}
+
+// Streams delivers the messages of a channel to one client until it leaves.
+type Streams interface {
+	Serve(w http.ResponseWriter, r *http.Request, channel string)
+}
+
+// Check tells whether something the API needs can be used just now.
+type Check struct {
+	Name string
+	Ask  func(ctx context.Context) error
+}
+
+// Deps is what the API is built on. Orders, Directory, Counts and Streams are
+// required.
+type Deps struct {
+	Orders    *orders.Store
+	Directory Directory
+	Counts    Counts
+	Streams   Streams
+
+	Pages      func(*http.ServeMux) error // adds the pages' routes
+	Ready      []Check                    // what /readyz asks
+	Metrics    http.Handler               // what /metrics answers
+	Registerer prometheus.Registerer      // takes the API's own metrics
+	Logger     *slog.Logger               // slog.Default() if nil
+}
+
+// Config is what may be set; its zero value works.
+type Config struct {
+	// RequestTimeout bounds the work on a request that is no stream, 10 s if
+	// zero.
+	RequestTimeout time.Duration
+	// MaxInFlight bounds the requests at work that are no streams; more are
+	// told to come back. 512 if zero.
+	MaxInFlight int
+}
+
+const (
+	maxBody       = 1 << 20 // bytes
+	maxHeaderText = 128     // bytes of an id a client chooses
+)
+
+// service is the API as an http.Handler.
+type service struct {
+	Deps
+	cfg     Config
+	mux     *http.ServeMux
+	huma    huma.API
+	slots   chan struct{}
+	streams map[string]bool // patterns of routes that stream
+	metrics *metrics
+}
+
+// New builds the API.
+func New(deps Deps, cfg Config) (http.Handler, error) {
+	if deps.Orders == nil || deps.Directory == nil || deps.Counts == nil || deps.Streams == nil {
+		return nil, errors.New("api: orders, directory, counts and streams are required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.Default()
+	}
+	if cfg.RequestTimeout == 0 {
+		cfg.RequestTimeout = 10 * time.Second
+	}
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 512
+	}
+	s := &service{
+		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
+		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
+	}
+	if err := s.routes(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *service) routes() error {
+	s.huma = humago.New(s.mux, humaConfig())
+	s.huma.UseMiddleware(s.authenticate)
+	s.orderRoutes()
+	s.trackRoutes()
+	s.streamRoutes()
+	s.operatorRoutes()
+	if err := s.documentRoutes(); err != nil {
+		return err
+	}
+	if s.Pages != nil {
+		if err := s.Pages(s.mux); err != nil {
+			return fmt.Errorf("api: pages: %w", err)
+		}
+	}
+	return nil
+}
+
+// humaConfig leaves out huma's documentation page, which loads from other
+// hosts, and its schema links.
+func humaConfig() huma.Config {
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Waybill Logística", Version: "1",
+				Description: "Orders of a merchant, their delivery, and the events that tell of it.",
+			},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"key": {Type: "http", Scheme: "bearer", Description: "The merchant's API key."},
+				},
+			},
+			Security: []map[string][]string{{"key": {}}},
+		},
+		OpenAPIPath:   "/openapi",
+		Formats:       huma.DefaultFormats,
+		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{toProblem},
+
+		RejectUnknownQueryParameters: true,
+	}
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/tenants"
+)
+
+type tenantKey struct{}
+
+// public marks the operations that ask for no key; all others do.
+var public = map[string]any{"public": true}
+
+// authenticate is huma's middleware: it lets only public operations pass
+// without a tenant.
+func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
+	if ctx.Operation().Metadata["public"] == true {
+		next(ctx)
+		return
+	}
+	r, w := humago.Unwrap(ctx)
+	acting, p := s.tenant(r)
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	next(huma.WithContext(ctx, acting))
+}
+
+// withTenant is authenticate for plain handlers.
+func (s *service) withTenant(next func(http.ResponseWriter, *http.Request, tenants.Tenant)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		acting, p := s.tenant(r)
+		if p != nil {
+			p.write(w, r)
+			return
+		}
+		next(w, r.WithContext(acting), tenantOf(acting))
+	}
+}
+
+// tenant finds who asks, and returns the request's context acting for them.
+func (s *service) tenant(r *http.Request) (context.Context, *Problem) {
+	ctx := r.Context()
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ctx, problem(http.StatusUnauthorized, "Send the merchant's API key as a bearer token.")
+	}
+	t, err := s.Directory.Authenticate(ctx, strings.TrimSpace(key))
+	if err != nil {
+		return ctx, s.problemOf(ctx, err)
+	}
+	if t.Scope != tenants.Merchant {
+		return ctx, problem(http.StatusForbidden, "This key is not a merchant's.")
+	}
+	return context.WithValue(event.WithTenant(ctx, t.ID.String()), tenantKey{}, t), nil
+}
+
+// tenantOf is who ctx acts for. It panics where nobody was authenticated, which
+// would be a route without its middleware.
+func tenantOf(ctx context.Context) tenants.Tenant { return ctx.Value(tenantKey{}).(tenants.Tenant) }

@@ -1,0 +1,194 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/analytics"
+	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/contracts"
+	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/outbox"
+	"github.com/waybillhq/waybill/outbox/tables"
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/pg/pgtest"
+)
+
+// bed is the API on a real server and a real database.
+type bed struct {
+	url       string
+	pool      *pgxpool.Pool
+	directory *tenants.Directory
+	model     *analytics.Model
+}
+
+// echo answers a stream with the name of its channel: what the API decides is
+// which channel somebody gets.
+type echo struct{}
+
+func (echo) Serve(w http.ResponseWriter, _ *http.Request, channel string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: %s\n\n", channel)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		panic(err)
+	}
+}
+
+func newBed(t *testing.T, change ...func(*api.Deps, *api.Config)) *bed {
+	t.Helper()
+	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if err := pg.Migrate(t.Context(), pool, tables.Migration(), tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	b := &bed{pool: pool, directory: tenants.New(pool, tenants.Config{}), model: analytics.New(pool)}
+	deps := api.Deps{
+		Orders:    orders.New(pool, outbox.New(contracts.All(), outbox.Config{}), orders.Config{}),
+		Directory: b.directory, Counts: b.model, Streams: echo{},
+		Ready:      []api.Check{{Name: "database", Ask: pool.Ping}},
+		Registerer: reg, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	cfg := api.Config{}
+	for _, c := range change {
+		c(&deps, &cfg)
+	}
+	h, err := api.New(deps, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = api.NewServer(h)
+	s.Start()
+	t.Cleanup(s.Close)
+	b.url = s.URL
+	return b
+}
+
+// merchant is a tenant with its key.
+type merchant struct {
+	*bed
+	id    uuid.UUID
+	keyID uuid.UUID
+	key   string
+}
+
+func (b *bed) merchant(t *testing.T, name string) merchant {
+	t.Helper()
+	tenant, err := b.directory.Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, keyID, err := b.directory.IssueKey(t.Context(), tenant.ID, tenants.Merchant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merchant{b, tenant.ID, keyID, key}
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// ask sends a request; headers are pairs of name and value.
+func (b *bed) ask(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, got}
+}
+
+func (m merchant) ask(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	return m.bed.ask(t, method, path, body, append(headers, "Authorization", "Bearer "+m.key)...)
+}
+
+func (a answer) into(t *testing.T, status int, v any) {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+}
+
+func (m merchant) create(t *testing.T) (o api.Order) {
+	t.Helper()
+	m.ask(t, "POST", "/v1/orders", orderBody).into(t, http.StatusCreated, &o)
+	return o
+}
+
+func (m merchant) move(t *testing.T, o api.Order, to ...string) api.Order {
+	t.Helper()
+	for _, s := range to {
+		m.ask(t, "POST", "/v1/orders/"+o.ID.String()+"/transitions", `{"to":"`+s+`"}`).into(t, http.StatusOK, &o)
+	}
+	return o
+}
+
+const orderBody = `{
+	"pickup":  {"street":"Rua Augusta","number":"1508","cep":"01304-001","district":"Consolação","lat":-23.5563,"lng":-46.6582},
+	"dropoff": {"street":"Avenida Paulista","number":"1578","cep":"01310-200","district":"Bela Vista","lat":-23.5615,"lng":-46.656,"reference":"Portaria azul"},
+	"customer": {"name":"Ana Beatriz Moura","phone":"(11) 91234-5678"},
+	"items": [{"name":"Pão de queijo","quantity":6,"unit_price":315},{"name":"Café","quantity":2,"unit_price":950}]
+}`
+
+// with spoils the good body in one place.
+func with(old, replacement string) string {
+	if !strings.Contains(orderBody, old) {
+		panic("no " + old + " in the body")
+	}
+	return strings.Replace(orderBody, old, replacement, 1)
+}
+
+// count runs an OrderCreated through the read model, as its consumer would.
+func (m merchant) count(t *testing.T, o api.Order) {
+	t.Helper()
+	e := event.Of[contracts.OrderCreated]{
+		Envelope: event.Envelope{Tenant: m.id.String()}, Data: contracts.OrderCreated{OrderID: o.ID, Version: 1},
+	}
+	err := pgx.BeginFunc(context.WithoutCancel(t.Context()), m.pool, func(tx pgx.Tx) error { return m.model.Created(t.Context(), tx, e) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/waybillhq/waybill/logistica/orders"
+)
+
+// Tracking is an order as anybody with its link sees it.
+type Tracking struct {
+	State      string        `json:"state"`
+	Version    int64         `json:"version" doc:"Sequence of the newest event this holds."`
+	Merchant   string        `json:"merchant" doc:"Whom it was ordered from."`
+	CreatedAt  time.Time     `json:"created_at"`
+	PromisedAt *time.Time    `json:"promised_at,omitempty"`
+	Items      []TrackedItem `json:"items" nullable:"false"`
+	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
+}
+
+// TrackedItem is a line of an order, without its price.
+type TrackedItem struct {
+	Name     string `json:"name"`
+	Quantity int32  `json:"quantity"`
+}
+
+// Moment is when the order reached a state.
+type Moment struct {
+	State string    `json:"state"`
+	At    time.Time `json:"at"`
+}
+
+type trackInput struct {
+	Token string `path:"token" doc:"The order's tracking token."`
+}
+
+type trackOutput struct{ Body Tracking }
+
+func (s *service) trackRoutes() {
+	route(s, huma.Operation{
+		OperationID: "track-order", Method: http.MethodGet, Path: "/v1/track/{token}",
+		Summary: "Follow an order by its tracking link", Errors: []int{404},
+		Description: "Public: no key, no personal data, no prices.",
+		Security:    []map[string][]string{}, Metadata: public,
+	}, s.track)
+}
+
+func (s *service) track(ctx context.Context, in *trackInput) (*trackOutput, error) {
+	t, err := s.Orders.Track(ctx, in.Token)
+	if err != nil {
+		return nil, err
+	}
+	merchant, err := s.Directory.Name(ctx, t.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return &trackOutput{trackingJSON(t, merchant)}, nil
+}
+
+func trackingJSON(t orders.Tracking, merchant string) Tracking {
+	out := Tracking{
+		State: string(t.State), Version: t.Version, Merchant: merchant,
+		CreatedAt: t.Timeline[0].At, PromisedAt: t.PromisedAt,
+		Items: make([]TrackedItem, len(t.Items)), Timeline: make([]Moment, len(t.Timeline)),
+	}
+	for i, item := range t.Items {
+		out.Items[i] = TrackedItem(item)
+	}
+	for i, m := range t.Timeline {
+		out.Timeline[i] = Moment{State: string(m.State), At: m.At}
+	}
+	return out
+}
