@@ -28,6 +28,8 @@ type Config struct {
 	MaxLife      time.Duration // of a connection, the actual one is 80–100 % of it; default 1 h
 	Retry        time.Duration // reconnection delay suggested to clients, default 1 s
 
+	Watch        time.Duration // between looks at the log's end and layout, default 5 s
+
 	MaxConnections int // in all, default 50000; beyond: 503
 	MaxPerChannel  int // connections per channel, default 1000; beyond: 429
 	// MaxPerKey bounds the connections that share what KeyOf returns, such as
@@ -53,6 +55,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.WriteTimeout, 10*time.Second)
 	setDefault(&c.MaxLife, time.Hour)
 	setDefault(&c.Retry, time.Second)
+	setDefault(&c.Watch, 5*time.Second)
 	setDefault(&c.MaxConnections, 50_000)
 	setDefault(&c.MaxPerChannel, 1000)
 	if c.Logger == nil {

@@ -64,7 +64,8 @@ func (l *layout) each(f func(topic string, partition int32, slot int)) {
 
 // readLayout asks the cluster.
 func readLayout(ctx context.Context, admin *kadm.Client, topics []string) (*layout, error) {
-	md, err := admin.Metadata(ctx, topics...)
+	// Without this option the answer may be the client's own, seconds old.
+	md, err := admin.Metadata(kadm.WithAuthorizedOps(ctx), topics...)
 	if err != nil {
 		return nil, fmt.Errorf("describe topics %v: %w", topics, err)
 	}

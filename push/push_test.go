@@ -151,7 +151,7 @@ func TestTamperedCursorIsReset(t *testing.T) {
 
 func TestRecreatedLogResetsItsClients(t *testing.T) {
 	w := newWorld(t, 1)
-	s := w.site(t, nil)
+	s := w.site(t, func(c *push.Config) { c.Watch = 50 * time.Millisecond })
 	c, _ := s.fresh(t, "a")
 	w.say(t, "a", "k", 1)
 	cursor := c.want("k", 1, 1)
@@ -164,6 +164,34 @@ func TestRecreatedLogResetsItsClients(t *testing.T) {
 	if m := again.open(t, "a", cursor).next(); m.event != push.EventReset {
 		t.Fatalf("got %q, want reset", m.event)
 	}
+}
+
+func TestPartitionsAddedLaterAreRead(t *testing.T) {
+	w := newWorld(t, 1)
+	s := w.site(t, func(c *push.Config) { c.Watch = 50 * time.Millisecond })
+	c, _ := s.fresh(t, "a")
+	w.say(t, "a", "k", 1)
+	cursor := c.want("k", 1, 1)
+	if _, err := w.adm.CreatePartitions(t.Context(), 3, w.topic); err != nil {
+		t.Fatal(err)
+	}
+	c.rest() // the hub notices and lets go
+	to := w.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	for n := 2; n <= 4; n++ {
+		rec := w.record("a", thing{Key: "k", N: n})
+		rec.Partition = 3
+		if err := to.ProduceSync(t.Context(), rec).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deadline := time.Now().Add(patience)
+	r := s.get(t, "a", cursor)
+	for ; r.res.StatusCode != http.StatusOK; r = s.get(t, "a", cursor) {
+		if time.Now().After(deadline) {
+			t.Fatal("the hub does not come back")
+		}
+	}
+	r.want("k", 2, 4)
 }
 
 func TestDuplicatePublicationIsDropped(t *testing.T) {

@@ -14,12 +14,11 @@ import (
 	"github.com/waybillhq/waybill/event"
 )
 
-const (
-	// restartPause is between two attempts to read a log that failed.
-	restartPause = time.Second
-	// watchEvery is how often the log's end and layout are looked at.
-	watchEvery = 5 * time.Second
-)
+// restartPause is between two attempts to read a log that failed.
+const restartPause = time.Second
+
+// lookTimeout is for the requests of one look at the log.
+const lookTimeout = 5 * time.Second
 
 // errLayout means that topics were created again or have new partitions.
 var errLayout = errors.New("the log's layout changed")
@@ -87,7 +86,7 @@ func tailStarts(starts, ends []int64, tail int) []int64 {
 // the layout is no longer what it was.
 func (h *Hub) watch(ctx context.Context, admin *kadm.Client, w *window) error {
 	defer h.metrics.lag.unknown()
-	t := time.NewTicker(watchEvery)
+	t := time.NewTicker(h.cfg.Watch)
 	defer t.Stop()
 	for {
 		select {
@@ -105,7 +104,7 @@ func (h *Hub) watch(ctx context.Context, admin *kadm.Client, w *window) error {
 }
 
 func (h *Hub) look(ctx context.Context, admin *kadm.Client, w *window) error {
-	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	l, err := readLayout(ctx, admin, h.cfg.Topics)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
