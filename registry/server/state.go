@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/waybillhq/waybill/registry/compat"
@@ -94,30 +96,31 @@ func (st *state) levelOf(name string) compat.Level {
 	return st.level
 }
 
-// users are the versions with a content, by subject and number.
+// users are the versions with an id, by subject and number.
 func (st *state) users(id int, deleted bool) []*version {
-	var out []*version
-	for _, name := range slices.Sorted(maps.Keys(st.subjects)) {
-		for _, v := range st.subjects[name].live(deleted) {
-			if v.id == id {
-				out = append(out, v)
-			}
-		}
-	}
-	return out
+	return st.where(func(v *version) bool { return v.id == id && (deleted || !v.deleted) })
 }
 
 // referrers are the versions, not deleted, that refer to v.
 func (st *state) referrers(v *version) []*version {
+	return st.where(func(u *version) bool {
+		return !u.deleted && slices.ContainsFunc(u.refs, func(r reference) bool {
+			return r.Subject == v.subject && r.Version == v.number
+		})
+	})
+}
+
+func (st *state) where(pick func(*version) bool) []*version {
 	var out []*version
-	for _, name := range slices.Sorted(maps.Keys(st.subjects)) {
-		for _, u := range st.subjects[name].live(false) {
-			if slices.ContainsFunc(u.refs, func(r reference) bool {
-				return r.Subject == v.subject && r.Version == v.number
-			}) {
-				out = append(out, u)
+	for _, s := range st.subjects {
+		for _, v := range s.versions {
+			if pick(v) {
+				out = append(out, v)
 			}
 		}
 	}
+	slices.SortFunc(out, func(a, b *version) int {
+		return cmp.Or(strings.Compare(a.subject, b.subject), a.number-b.number)
+	})
 	return out
 }
