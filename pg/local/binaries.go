@@ -109,7 +109,7 @@ func usable(ctx context.Context, dirs []string) iter.Seq[binaries] {
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 func majorOf(ctx context.Context, postgres string) (int, error) {
-	out, err := exec.CommandContext(ctx, postgres, "--version").Output() //nolint:gosec // a found program
+	out, err := exec.CommandContext(ctx, postgres, "--version").Output()
 	if err != nil {
 		return 0, fmt.Errorf("ask %s for its version: %w", postgres, err)
 	}
@@ -122,7 +122,7 @@ func majorOf(ctx context.Context, postgres string) (int, error) {
 
 // dataMajor is the version that wrote the data.
 func dataMajor(data string) (int, error) {
-	raw, err := os.ReadFile(filepath.Join(data, "PG_VERSION")) //nolint:gosec // the server's own file
+	raw, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if err != nil {
 		return 0, fmt.Errorf("read the data's version: %w", err)
 	}

@@ -26,7 +26,7 @@ type credentials struct {
 
 func loadCredentials(dir string, fresh bool) (credentials, error) {
 	path := filepath.Join(dir, "credentials.json")
-	raw, err := os.ReadFile(path) //nolint:gosec // the caller's own directory
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if !fresh {
 			return credentials{}, fmt.Errorf("%s is gone, and with it the passwords of the data beside it", path)
@@ -59,7 +59,7 @@ func newCredentials(path string) (credentials, error) {
 // writeDurably replaces a file so that a crash leaves the old or the new one.
 func writeDurably(path string, content []byte, mode os.FileMode) error {
 	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode) //nolint:gosec // the caller's own directory
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}

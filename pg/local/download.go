@@ -35,8 +35,8 @@ func (s *Server) download(ctx context.Context, major int) (binaries, error) {
 	if s.cfg.DownloadTimeout < 0 {
 		return binaries{}, errors.New("downloads are switched off")
 	}
-	s.cfg.Logger.Info("no postgres installed, fetching it", "version", version, "to", dir)
-	fetchErr := within(ctx, s.cfg.DownloadTimeout, func() error { return fetch(root, dir, version) })
+	s.cfg.Logger.InfoContext(ctx, "no postgres installed, fetching it", "version", version, "to", dir)
+	fetchErr := within(ctx, s.cfg.DownloadTimeout, func() error { return fetch(ctx, root, dir, version) })
 	for found := range usable(ctx, []string{filepath.Join(dir, "bin")}) {
 		return found, nil
 	}
@@ -72,20 +72,20 @@ func (s *Server) cacheRoot() (string, error) {
 	return root, nil
 }
 
-func fetch(root, dir string, version embedded.PostgresVersion) error {
+func fetch(ctx context.Context, root, dir string, version embedded.PostgresVersion) error {
 	scratch, err := os.MkdirTemp(root, "fetch-")
 	if err != nil {
 		return fmt.Errorf("make scratch folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
 	server := embedded.NewDatabase(embedded.DefaultConfig().
 		Version(version).CachePath(root).BinariesPath(dir).
 		RuntimePath(filepath.Join(scratch, "run")).DataPath(filepath.Join(scratch, "data")).
-		Port(uint32(port)).Logger(io.Discard)) //nolint:gosec // a port fits
+		Port(uint32(port)).Logger(io.Discard))
 	if err := server.Start(); err != nil {
 		return err
 	}
@@ -113,8 +113,10 @@ func installHint(major int) string {
 		return fmt.Sprintf("install it with: brew install postgresql@%d", max(major, 17))
 	}
 	for _, m := range []struct{ tool, command string }{
-		{"/usr/bin/apt-get", "apt-get install postgresql"}, {"/usr/bin/dnf", "dnf install postgresql-server"},
-		{"/sbin/apk", "apk add postgresql"}, {"/usr/bin/pacman", "pacman -S postgresql"},
+		{"/usr/bin/apt-get", "apt-get install postgresql"},
+		{"/usr/bin/dnf", "dnf install postgresql-server"},
+		{"/sbin/apk", "apk add postgresql"},
+		{"/usr/bin/pacman", "pacman -S postgresql"},
 	} {
 		if _, err := os.Stat(m.tool); err != nil {
 			continue
@@ -127,11 +129,11 @@ func installHint(major int) string {
 	return "install PostgreSQL's server from https://www.postgresql.org/download/"
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // returns at once
+func freePort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
 	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // a TCP listener's
+	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -81,7 +81,7 @@ func (s *Server) startOnce(ctx context.Context, bin binaries, at place) error {
 	s.port = s.cfg.Port
 	if s.port == 0 {
 		var err error
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = freePort(ctx); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func openLog(path string) (*os.File, error) {
 			return nil, fmt.Errorf("set server log aside: %w", err)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own directory
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open server log: %w", err)
 	}
@@ -154,7 +154,7 @@ func openLog(path string) (*os.File, error) {
 
 // tail is what the server logged since offset from, at most 2 kB.
 func tail(path string, from int64) string {
-	f, err := os.Open(path) //nolint:gosec // the caller's own directory
+	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}

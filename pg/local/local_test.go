@@ -105,7 +105,7 @@ func TestDirectoryNeverHasTwoServers(t *testing.T) {
 }
 
 func TestTakenPortSaysWhich(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // returns at once
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,15 +41,20 @@ func prepared(t *testing.T) string {
 	if seed == "" {
 		first := pgtest.Dir(t)
 		stop(t, start(t, local.Config{Dir: first}))
-		dir, err := os.MkdirTemp("", "waybill-seed-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = dir
+		seed = seedDir()
 		copyTree(t, first, seed)
 	}
 	dir := pgtest.Dir(t)
 	copyTree(t, seed, dir)
+	return dir
+}
+
+// seedDir outlives the test that makes it.
+func seedDir() string {
+	dir, err := os.MkdirTemp("", "waybill-seed-")
+	if err != nil {
+		panic(err)
+	}
 	return dir
 }
 

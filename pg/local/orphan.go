@@ -63,13 +63,13 @@ func (s *Server) adopt(ctx context.Context, at place) (bool, error) {
 		if err := s.reload(); err != nil {
 			return false, err
 		}
-		s.cfg.Logger.Info("adopted a server left running", "pid", p.pid, "port", s.port)
+		s.cfg.Logger.InfoContext(ctx, "adopted a server left running", "pid", p.pid, "port", s.port)
 		return true, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("adopt server %d: %w", p.pid, err)
 	}
-	s.cfg.Logger.Info("stopping a server left running", "pid", p.pid, "port", left.port)
+	s.cfg.Logger.InfoContext(ctx, "stopping a server left running", "pid", p.pid, "port", left.port)
 	if err := p.shutdown(ctx, s.cfg.StopTimeout); err != nil {
 		return false, fmt.Errorf("stop server left running: %w", err)
 	}
@@ -92,11 +92,11 @@ func (s *Server) fits(ctx context.Context, p *process, left pidFile) bool {
 	}
 	s.port = left.port
 	if err := s.awaitReady(ctx, p); err != nil {
-		s.cfg.Logger.Warn("a server left running does not answer", "pid", p.pid, "error", err)
+		s.cfg.Logger.WarnContext(ctx, "a server left running does not answer", "pid", p.pid, "error", err)
 		return false
 	}
 	if err := s.provision(ctx, p); err != nil {
-		s.cfg.Logger.Warn("a server left running does not let us in", "pid", p.pid, "error", err)
+		s.cfg.Logger.WarnContext(ctx, "a server left running does not let us in", "pid", p.pid, "error", err)
 		return false
 	}
 	return true

@@ -21,7 +21,7 @@ type owner struct {
 
 func serverOwner() (*owner, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // nobody else is a valid answer
+		return nil, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)

@@ -28,7 +28,7 @@ type process struct {
 // terminal must reach us, who stop it in order, and not every process at once.
 func spawn(ctx context.Context, bin binaries, data string, own *owner, log *os.File) (*process, error) {
 	// Not bound to ctx: the server ends by Stop.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin.path("postgres"), "-D", data)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), bin.path("postgres"), "-D", data) //nolint:gosec // a found program
 	cmd.Dir, cmd.Env = "/", cleanEnv()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = own.attr()

@@ -15,17 +15,22 @@ import (
 
 // guard waits until the other end of its input closes, which the kernel does
 // when the test binary is gone. It then stops the server of directory $1 and
-// removes its files. SIGQUIT: there is nothing to keep.
+// removes its files. SIGQUIT: there is nothing to keep. The pid file may lie,
+// so the process is asked whether it is that server.
 const guard = `
 cat >/dev/null
-stop() {
-	pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) || return
-	kill -QUIT "$pid" 2>/dev/null
-	n=0
-	while kill -0 "$pid" 2>/dev/null && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done
+serves() {
+	if [ -d /proc/self ]; then tr '\0' ' ' <"/proc/$1/cmdline"; else ps -ww -o args= -p "$1"; fi |
+		grep -qF -- "-D $2"
 }
-stop "$1"
-data=$(readlink "$1/data") && rm -rf "$(dirname "$data")"
+stop() {
+	data=$(cd "$1/data" && pwd -P) && pid=$(head -n 1 "$data/postmaster.pid") || return
+	[ "$pid" -gt 1 ] && serves "$pid" "$data" && kill -QUIT "$pid" || return
+	n=0
+	while serves "$pid" "$data" && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done
+}
+stop "$1" 2>/dev/null
+elsewhere=$(readlink "$1/data") && rm -rf "$(dirname "$elsewhere")"
 rm -rf "$1"
 `
 
@@ -38,7 +43,7 @@ func guardedDir() (dir string, end func(), err error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", nil, fmt.Errorf("resolve folder: %w", err)
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the server's user must pass through
+	if err := os.Chmod(dir, 0o711); err != nil {
 		return "", nil, fmt.Errorf("open folder: %w", err)
 	}
 	in, hold, err := os.Pipe()

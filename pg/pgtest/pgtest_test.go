@@ -18,8 +18,8 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	if a == b {
 		t.Fatalf("both tests share %s", a)
 	}
-	exec(t, a, "create table things (id int)")
-	exec(t, b, "create table things (id int)")
+	run(t, a, "create table things (id int)")
+	run(t, b, "create table things (id int)")
 }
 
 func TestRoleIsTheApplicationsOwn(t *testing.T) {
@@ -35,12 +35,12 @@ func TestRoleIsTheApplicationsOwn(t *testing.T) {
 func TestSlotsLeftBehindAreDropped(t *testing.T) {
 	for range 3 {
 		t.Run("", func(t *testing.T) {
-			exec(t, pgtest.New(t), "select pg_create_logical_replication_slot('same_name', 'pgoutput')")
+			run(t, pgtest.New(t), "select pg_create_logical_replication_slot('same_name', 'pgoutput')")
 		})
 	}
 }
 
-func exec(t *testing.T, dsn, sql string) {
+func run(t *testing.T, dsn, sql string) {
 	t.Helper()
 	if _, err := connect(t, dsn).Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
