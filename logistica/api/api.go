@@ -135,8 +135,8 @@ func (s *service) routes() error {
 	return nil
 }
 
-// humaConfig leaves out huma's documentation page, which loads from other
-// hosts, and its schema links.
+// humaConfig leaves out huma's documents: its page loads from other hosts, and
+// its OpenAPI text is made at the first request, without a lock.
 func humaConfig() huma.Config {
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -153,7 +153,6 @@ func humaConfig() huma.Config {
 			},
 			Security: []map[string][]string{{"key": {}}},
 		},
-		OpenAPIPath:   "/openapi",
 		Formats:       huma.DefaultFormats,
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{toProblem},

@@ -25,7 +25,7 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	r, w := humago.Unwrap(ctx)
-	acting, p := s.tenant(r)
+	acting, p := s.tenant(ctx.Context(), r)
 	if p != nil {
 		p.write(w, r)
 		return
@@ -33,21 +33,8 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithContext(ctx, acting))
 }
 
-// withTenant is authenticate for plain handlers.
-func (s *service) withTenant(next func(http.ResponseWriter, *http.Request, tenants.Tenant)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		acting, p := s.tenant(r)
-		if p != nil {
-			p.write(w, r)
-			return
-		}
-		next(w, r.WithContext(acting), tenantOf(acting))
-	}
-}
-
-// tenant finds who asks, and returns the request's context acting for them.
-func (s *service) tenant(r *http.Request) (context.Context, *Problem) {
-	ctx := r.Context()
+// tenant finds who sent r, and returns ctx acting for them.
+func (s *service) tenant(ctx context.Context, r *http.Request) (context.Context, *Problem) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ctx, problem(http.StatusUnauthorized, "Send the merchant's API key as a bearer token.")

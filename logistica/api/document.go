@@ -2,7 +2,8 @@ package api
 
 import (
 	"bytes"
-	_ "embed"
+	_ "embed" // the page and its style
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -24,8 +25,8 @@ type docsOperation struct {
 	Statuses                           []string
 }
 
-// documentRoutes serves a page made once from the OpenAPI document. It is our
-// own because huma's asks other hosts for its scripts.
+// documentRoutes serves the OpenAPI document and a page made from it, both made
+// once. It is called when every operation is registered.
 func (s *service) documentRoutes() error {
 	page, err := template.New("docs").Parse(docsPage)
 	if err != nil {
@@ -35,6 +36,11 @@ func (s *service) documentRoutes() error {
 	if err := page.Execute(&out, docsOperations(s.huma.OpenAPI())); err != nil {
 		return fmt.Errorf("api: write documentation page: %w", err)
 	}
+	spec, err := json.Marshal(s.huma.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("api: write OpenAPI document: %w", err)
+	}
+	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/openapi+json", spec))
 	s.mux.HandleFunc("GET /docs", serveBytes("text/html; charset=utf-8", out.Bytes()))
 	s.mux.HandleFunc("GET /docs/style.css", serveBytes("text/css; charset=utf-8", docsStyle))
 	return nil

@@ -75,14 +75,11 @@ func (s *service) dispatch(w *recorder, r *http.Request) {
 // bounded serves a request that is no stream: in one of the slots, and with
 // deadlines for the client's reading and writing as well as for our work.
 func (s *service) bounded(w *recorder, r *http.Request) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
-		typed(http.StatusServiceUnavailable, typeOverloaded, "Overloaded",
-			"Too many requests are at work. Nothing was done; try again.").write(w, r)
+	if !s.enter() {
+		overloaded().write(w, r)
 		return
 	}
+	defer s.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
 	defer cancel()
 	c, until := http.NewResponseController(w.ResponseWriter), time.Now().Add(3*s.cfg.RequestTimeout)
@@ -94,6 +91,23 @@ func (s *service) bounded(w *recorder, r *http.Request) {
 	bounded := r.WithContext(ctx)
 	s.mux.ServeHTTP(w, bounded)
 	r.Pattern = bounded.Pattern
+}
+
+// enter takes a slot, if there is one.
+func (s *service) enter() bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *service) leave() { <-s.slots }
+
+func overloaded() *Problem {
+	return typed(http.StatusServiceUnavailable, typeOverloaded, "Overloaded",
+		"Too many requests are at work. Nothing was done; try again.")
 }
 
 // unbound lifts the deadlines an earlier request left on the connection.

@@ -78,9 +78,7 @@ func TestMoreRequestsThanSlotsAreToldToComeBack(t *testing.T) {
 	if a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if s := m.ask(t, "GET", "/v1/events", ""); s.status != http.StatusOK {
-		t.Errorf("a stream takes no slot, but got %d", s.status)
-	}
+	m.ask(t, "GET", "/v1/events", "").problem(t, http.StatusServiceUnavailable)
 	close(leave)
 	for range 2 {
 		if a := <-done; a.status != http.StatusOK {
@@ -216,6 +214,24 @@ func TestAStreamOutlivesTheDeadlinesOfRequests(t *testing.T) {
 	if a := m.ask(t, "GET", "/v1/events", ""); !strings.HasSuffix(string(a.body), "data: 4\n\n") {
 		t.Errorf("cut off after %q", a.body)
 	}
+}
+
+func TestAnOpenStreamHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	open, end := make(chan struct{}), make(chan struct{})
+	m := newBed(t, func(d *api.Deps, c *api.Config) {
+		c.MaxInFlight = 1
+		d.Streams = slow(func(http.ResponseWriter, *http.Request) {
+			open <- struct{}{}
+			<-end
+		})
+	}).merchant(t, "Padaria")
+	done := make(chan answer)
+	go func() { done <- m.ask(t, "GET", "/v1/events", "") }()
+	<-open
+	m.ask(t, "GET", "/v1/me", "").into(t, http.StatusOK, new(map[string]string))
+	close(end)
+	<-done
 }
 
 type slow func(w http.ResponseWriter, r *http.Request)

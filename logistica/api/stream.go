@@ -1,28 +1,35 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waybillhq/waybill/logistica/notify"
-	"github.com/waybillhq/waybill/logistica/tenants"
 )
+
+// resolve finds the channel that a request may follow.
+type resolve func(ctx context.Context, r *http.Request) (channel string, refused *Problem)
 
 // streamRoutes are plain handlers: huma would write the answer itself.
 func (s *service) streamRoutes() {
-	s.stream("/v1/events", s.withTenant(s.tenantEvents), &huma.Operation{
+	s.stream("/v1/events", s.tenantChannel, &huma.Operation{
 		OperationID: "stream-events", Summary: "Follow the merchant's events",
 		Description: "Server-Sent Events. Reconnect with Last-Event-ID; on a message named reset read the orders again.",
 	})
-	s.stream("/track/{token}/events", s.orderEvents, &huma.Operation{
+	s.stream("/track/{token}/events", s.orderChannel, &huma.Operation{
 		OperationID: "stream-order", Summary: "Follow an order's events by its tracking link",
 		Description: "Server-Sent Events. Public: type, time, sequence and states only.",
 		Security:    []map[string][]string{}, Metadata: public,
+		Parameters: []*huma.Param{{
+			Name: "token", In: "path", Required: true, Description: "The order's tracking token.",
+			Schema: &huma.Schema{Type: huma.TypeString},
+		}},
 	})
 }
 
-func (s *service) stream(path string, handler http.HandlerFunc, op *huma.Operation) {
+func (s *service) stream(path string, find resolve, op *huma.Operation) {
 	pattern := http.MethodGet + " " + path
 	s.streams[pattern] = true
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +38,12 @@ func (s *service) stream(path string, handler http.HandlerFunc, op *huma.Operati
 			problem(http.StatusMethodNotAllowed, "A stream answers to GET only.").write(w, r)
 			return
 		}
-		handler(w, r)
+		channel, refused := s.find(r, find)
+		if refused != nil {
+			refused.write(w, r)
+			return
+		}
+		s.Streams.Serve(w, r, channel)
 	})
 	op.Method, op.Path = http.MethodGet, path
 	op.Responses = map[string]*huma.Response{"200": {
@@ -40,15 +52,31 @@ func (s *service) stream(path string, handler http.HandlerFunc, op *huma.Operati
 	s.huma.OpenAPI().AddOperation(op)
 }
 
-func (s *service) tenantEvents(w http.ResponseWriter, r *http.Request, t tenants.Tenant) {
-	s.Streams.Serve(w, r, notify.TenantChannel(t.ID))
+// find bounds what a stream asks of the database as any other request's work
+// is: a crowd that comes back at once must not starve the rest. The stream
+// itself holds no slot.
+func (s *service) find(r *http.Request, find resolve) (string, *Problem) {
+	if !s.enter() {
+		return "", overloaded()
+	}
+	defer s.leave()
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
+	defer cancel()
+	return find(ctx, r)
 }
 
-func (s *service) orderEvents(w http.ResponseWriter, r *http.Request) {
-	t, err := s.Orders.Track(r.Context(), r.PathValue("token"))
-	if err != nil {
-		s.problemOf(r.Context(), err).write(w, r)
-		return
+func (s *service) tenantChannel(ctx context.Context, r *http.Request) (string, *Problem) {
+	acting, refused := s.tenant(ctx, r)
+	if refused != nil {
+		return "", refused
 	}
-	s.Streams.Serve(w, r, notify.OrderChannel(t.OrderID))
+	return notify.TenantChannel(tenantOf(acting).ID), nil
+}
+
+func (s *service) orderChannel(ctx context.Context, r *http.Request) (string, *Problem) {
+	t, err := s.Orders.Track(ctx, r.PathValue("token"))
+	if err != nil {
+		return "", s.problemOf(ctx, err)
+	}
+	return notify.OrderChannel(t.OrderID), nil
 }

@@ -12,6 +12,7 @@ import (
 
 func BenchmarkCreate(b *testing.B) {
 	bed, tenant := newBed(b, orders.Config{}), event.NewID()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			if _, _, err := bed.Create(b.Context(), tenant, newOrder(), event.NewID().String()); err != nil {

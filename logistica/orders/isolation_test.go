@@ -1,7 +1,6 @@
 package orders_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -17,9 +16,9 @@ import (
 var ownTables = []string{"orders.orders", "orders.transitions", "orders.idempotency_keys"}
 
 // rows counts what a transaction sees that forgot to name its tenant.
-func rows(t *testing.T, ctx context.Context, tx pgx.Tx, table string) (n int) {
+func rows(t *testing.T, tx pgx.Tx, table string) (n int) {
 	t.Helper()
-	if err := tx.QueryRow(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+	if err := tx.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -39,14 +38,14 @@ func TestRowLevelSecurityHoldsBeneathEveryStatement(t *testing.T) {
 	for _, table := range ownTables {
 		seen := map[string]int{}
 		err := pg.InTenant(t.Context(), b.pool, ours.String(), func(tx pgx.Tx) error {
-			seen["ours"] = rows(t, t.Context(), tx, table)
+			seen["ours"] = rows(t, tx, table)
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-			seen["nobody's"] = rows(t, t.Context(), tx, table)
+			seen["nobody's"] = rows(t, tx, table)
 			return nil
 		})
 		if err != nil {
@@ -108,13 +107,13 @@ func TestATrackingTokenOpensOneOrderForReading(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `SELECT set_config('waybill.tracking_token', $1, true)`, o.TrackingToken); err != nil {
 			return err
 		}
-		if n := rows(t, t.Context(), tx, "orders.orders"); n != 1 {
+		if n := rows(t, tx, "orders.orders"); n != 1 {
 			t.Errorf("the token shows %d orders", n)
 		}
-		if n := rows(t, t.Context(), tx, "orders.transitions"); n != 2 {
+		if n := rows(t, tx, "orders.transitions"); n != 2 {
 			t.Errorf("the token shows %d transitions", n)
 		}
-		if n := rows(t, t.Context(), tx, "orders.idempotency_keys"); n != 0 {
+		if n := rows(t, tx, "orders.idempotency_keys"); n != 0 {
 			t.Errorf("the token shows %d keys", n)
 		}
 		ct, err := tx.Exec(t.Context(), `UPDATE orders.orders SET state = 'CANCELLED'`)
@@ -128,7 +127,7 @@ func TestATrackingTokenOpensOneOrderForReading(t *testing.T) {
 	}
 	for _, table := range ownTables { // the setting ends with its transaction
 		if err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-			if n := rows(t, t.Context(), tx, table); n != 0 {
+			if n := rows(t, tx, table); n != 0 {
 				t.Errorf("%s shows %d rows afterwards", table, n)
 			}
 			return nil
