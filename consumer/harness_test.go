@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -55,11 +56,12 @@ type world struct {
 	contract event.Contract
 	group    string
 	sent     map[string]int64
+	metrics  *prometheus.Registry // for whom a test gives it to
 }
 
 func newWorld(t testing.TB, partitions int32) *world {
 	t.Helper()
-	w := &world{t: t, engine: brokertest.New(t), dsn: pgtest.New(t), contract: *movedContract, sent: map[string]int64{}}
+	w := &world{t: t, engine: brokertest.New(t), dsn: pgtest.New(t), contract: *movedContract, sent: map[string]int64{}, metrics: prometheus.NewRegistry()}
 	w.db = openPool(t, w.dsn, nil)
 	if err := Migrate(t.Context(), w.db); err != nil {
 		t.Fatal(err)
@@ -160,6 +162,7 @@ func keep(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 type member struct {
 	stop context.CancelFunc
 	done chan struct{}
+	db   *pgxpool.Pool
 	err  error
 }
 
@@ -183,13 +186,14 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 	for _, f := range change {
 		f(&s)
 	}
-	g := New(Deps{DB: openPool(w.t, w.dsn, s.valve), Decoder: d, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
+	db := openPool(w.t, w.dsn, s.valve)
+	g := New(Deps{DB: db, Decoder: d, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
 		return w.engine.Config.Client(append(opts, s.opts...)...)
 	}}, s.cfg)
 	c := w.contract
 	on(g, &c, h)
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	m := &member{stop: stop, done: make(chan struct{})}
+	m := &member{stop: stop, done: make(chan struct{}), db: db}
 	go func() {
 		defer close(m.done)
 		m.err = g.Run(ctx)
@@ -209,6 +213,7 @@ func (m *member) end(t testing.TB) {
 	if m.err != nil {
 		t.Error(m.err)
 	}
+	m.db.Close()
 }
 
 // until waits for a condition of the world outside.
@@ -218,10 +223,32 @@ func (w *world) until(what string, cond func() bool) {
 	for !cond() {
 		select {
 		case <-limit:
-			w.t.Fatalf("never: %s", what)
+			w.t.Fatalf("never: %s\n%s", what, w.state())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// state is what a person wants to see of a world that hangs.
+func (w *world) state() string {
+	out := fmt.Sprintf("sent %v, %d members\n", w.sent, w.members())
+	for _, sql := range []string{
+		`SELECT key, count(*), max(n) FROM effect GROUP BY key ORDER BY key`,
+		`SELECT topic_id, partition, next_offset FROM waybill.watermark ORDER BY 2`,
+		`SELECT seq, partition, "offset", encode(key, 'escape'), sequence, state, attempts, next_at - now() FROM waybill.parked ORDER BY seq LIMIT 20`,
+		`SELECT pid, state, now() - xact_start, left(query, 60) FROM pg_stat_activity WHERE datname = current_database()`,
+	} {
+		rows, err := w.db.Query(w.t.Context(), sql)
+		if err != nil {
+			return out + err.Error()
+		}
+		for rows.Next() {
+			v, err := rows.Values()
+			out += fmt.Sprintln(v, err)
+		}
+		out += "\n"
+	}
+	return out
 }
 
 func (w *world) total() (n int64) {
@@ -265,6 +292,42 @@ func (w *world) inOrder() {
 	if err != nil || seen != len(w.sent) {
 		w.t.Fatalf("%d keys of %d: %v", seen, len(w.sent), err)
 	}
+}
+
+// gauge is the sum of a metric's values.
+func (w *world) gauge(name string) (sum float64) {
+	all, err := w.metrics.Gather()
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, f := range all {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			sum += m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+// members is how many members of the group have partitions.
+func (w *world) members() (n int) {
+	groups, err := broker.ListGroups(w.t.Context(), w.producer)
+	if err != nil {
+		return 0
+	}
+	for _, g := range groups {
+		if g.Name != w.group {
+			continue
+		}
+		for _, m := range g.Members {
+			if len(m.Assigned) > 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // valve lets a client's connections be cut.

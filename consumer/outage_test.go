@@ -88,7 +88,7 @@ func TestShutdownIsBoundedWhenEverythingIsDown(t *testing.T) {
 	m := w.start(keep, func(s *setup) {
 		s.cfg.Drain = time.Second
 		s.valve = db
-		s.opts = []kgo.Opt{kgo.Dialer(net.dial)}
+		s.opts = []kgo.Opt{kgo.Dialer(net.dial), kgo.SessionTimeout(6 * time.Second)}
 	})
 	w.move("a")
 	w.settled()

@@ -54,6 +54,10 @@ func (s *session) complain(told map[string]time.Time, fetches kgo.Fetches) {
 			clear(told)
 		}
 		told[what] = time.Now()
+		if topic == "" { // the client's word for the group itself
+			s.log.Error("no partitions assigned", "error", err)
+			return
+		}
 		s.log.Error("partition cannot be read", "topic", topic, "partition", id, "error", err)
 	})
 }
