@@ -86,8 +86,11 @@ func (d *Decoder) schema(ctx context.Context, id int, reader *avro.Schema) (*avr
 		return s.(*avro.Schema), nil
 	}
 	w, err := d.client.byID(ctx, id)
-	if err != nil || reader == nil {
-		return w.orNil(), err
+	if err != nil {
+		return nil, err
+	}
+	if reader == nil {
+		return w.schema, nil
 	}
 	s, err := avro.Resolve(w.schema, reader)
 	if err != nil {
@@ -95,11 +98,4 @@ func (d *Decoder) schema(ctx context.Context, id int, reader *avro.Schema) (*avr
 	}
 	d.resolved.Store(key, s)
 	return s, nil
-}
-
-func (w *written) orNil() *avro.Schema {
-	if w == nil {
-		return nil
-	}
-	return w.schema
 }

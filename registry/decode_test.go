@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,7 @@ import (
 // opened is a value of k in the wire format.
 func opened(t testing.TB, c *registry.Client, k *event.Contract, v map[string]any) []byte {
 	t.Helper()
-	id, err := c.RegisterText(context.Background(), k.Subject(), k.Text)
+	id, err := c.RegisterText(t.Context(), k.Subject(), k.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,5 +262,15 @@ func TestMissingSubjectShowsHowToRegister(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
 		}
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl to try the command with")
+	}
+	_, command, _ := strings.Cut(missing.Error(), "\n\n")
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil { //nolint:gosec // our own words
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := client(t, url).EncodeJSON(t.Context(), "it's new", []byte(`{"text":"hi"}`)); err != nil {
+		t.Errorf("after the command shown: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func serve(t testing.TB) (url string, asked *atomic.Int64) {
 	t.Helper()
 	e := brokertest.New(t)
 	s := server.New(e.Config, server.Config{Topic: brokertest.Topic(t, "schemas"), Capabilities: e.Capabilities, Logger: e.Logger})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	select {

@@ -40,7 +40,7 @@ func fill(b *testing.B, e *brokertest.Engine, topic string, n int) {
 func boot(b *testing.B, e *brokertest.Engine, topic string) (*Server, func()) {
 	b.Helper()
 	s := New(e.Config, Config{Topic: topic, Capabilities: e.Capabilities, Logger: e.Logger})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	<-s.Ready()

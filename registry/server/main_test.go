@@ -31,7 +31,7 @@ type registry struct {
 func start(t *testing.T, e *brokertest.Engine, topic string) *registry {
 	t.Helper()
 	s := server.New(e.Config, server.Config{Topic: topic, Capabilities: e.Capabilities, Logger: e.Logger})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	web := httptest.NewServer(s)

@@ -42,14 +42,14 @@ func steps() *rapid.Generator[[]step] {
 
 func do(s *Server, st step) (int, string) {
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest(st.method, st.path, strings.NewReader(st.body)))
+	s.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), st.method, st.path, strings.NewReader(st.body)))
 	return w.Code, w.Body.String()
 }
 
 func run(t *testing.T, e *brokertest.Engine, topic string) (s *Server, stop func()) {
 	t.Helper()
 	s = New(e.Config, Config{Topic: topic, Capabilities: e.Capabilities, Compatibility: compat.None, Logger: e.Logger})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	select {
