@@ -69,7 +69,11 @@ ALTER TABLE orders.idempotency_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE orders.idempotency_keys FORCE ROW LEVEL SECURITY;
 
 -- nullif: once a transaction has set it, the setting is '' afterwards, not null.
-CREATE POLICY by_tenant ON orders.orders
+CREATE POLICY insert_by_tenant ON orders.orders FOR INSERT
+    WITH CHECK (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
+CREATE POLICY update_by_tenant ON orders.orders FOR UPDATE
+    USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
+CREATE POLICY delete_by_tenant ON orders.orders FOR DELETE
     USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
 CREATE POLICY by_tenant ON orders.transitions
     USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
@@ -77,8 +81,14 @@ CREATE POLICY by_tenant ON orders.idempotency_keys
     USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
 
 -- Whoever holds a tracking token reads that one order, and changes nothing.
-CREATE POLICY by_tracking_token ON orders.orders FOR SELECT
-    USING (tracking_token = current_setting('waybill.tracking_token', true));
+--
+-- CASE, not two policies: those are joined by OR, for which the planner reads
+-- both indexes and then sorts all orders of the tenant to list the newest few.
+CREATE POLICY read_by_tenant_or_token ON orders.orders FOR SELECT
+    USING (CASE
+        WHEN nullif(current_setting('waybill.tracking_token', true), '') IS NULL
+        THEN tenant = nullif(current_setting('waybill.tenant', true), '')::uuid
+        ELSE tracking_token = current_setting('waybill.tracking_token', true) END);
 CREATE POLICY by_tracking_token ON orders.transitions FOR SELECT
     USING ((tenant, order_id) = (
         SELECT o.tenant, o.id FROM orders.orders o
