@@ -61,7 +61,12 @@ type world struct {
 
 func newWorld(t testing.TB, partitions int32) *world {
 	t.Helper()
-	w := &world{t: t, engine: brokertest.New(t), dsn: pgtest.New(t), contract: *movedContract, sent: map[string]int64{}, metrics: prometheus.NewRegistry()}
+	return newWorldOn(t, partitions, pgtest.New(t))
+}
+
+func newWorldOn(t testing.TB, partitions int32, dsn string) *world {
+	t.Helper()
+	w := &world{t: t, engine: brokertest.New(t), dsn: dsn, contract: *movedContract, sent: map[string]int64{}, metrics: prometheus.NewRegistry()}
 	w.db = openPool(t, w.dsn, nil)
 	if err := Migrate(t.Context(), w.db); err != nil {
 		t.Fatal(err)
@@ -166,6 +171,8 @@ type member struct {
 	err  error
 }
 
+var quickRetry = Retry{Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond, Park: 50 * time.Millisecond, ParkMax: 200 * time.Millisecond}
+
 type setup struct {
 	cfg   Config
 	valve *valve
@@ -181,7 +188,7 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 	w.t.Helper()
 	s := setup{cfg: Config{
 		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Retry: Retry{Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond, Park: 50 * time.Millisecond, ParkMax: 200 * time.Millisecond},
+		Retry: quickRetry,
 	}}
 	for _, f := range change {
 		f(&s)

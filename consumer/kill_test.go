@@ -1,0 +1,113 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/event"
+)
+
+var (
+	kills      = flag.Int("kills", 6, "processes to kill in TestKilledMembersLoseAndRepeatNothing")
+	memberArgs = flag.String("member", "", "be a member: DSN|brokers|topic|group, for the test above alone")
+)
+
+// TestMember is a process to be killed.
+func TestMember(t *testing.T) {
+	if *memberArgs == "" {
+		t.Skip("a part of TestKilledMembersLoseAndRepeatNothing")
+	}
+	a := strings.Split(*memberArgs, "|")
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg := broker.Config{Brokers: strings.Split(a[1], ","), Logger: quiet}
+	g := New(Deps{DB: openPool(t, a[0], nil), Decoder: plain{}, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
+		return cfg.Client(append(opts, kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(200*time.Millisecond))...)
+	}}, Config{Group: a[3], Logger: quiet, FlushEvery: 100 * time.Millisecond, Retry: quickRetry})
+	c := *movedContract
+	c.Topic = a[2]
+	on(g, &c, func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if err := keep(ctx, tx, e); err != nil {
+			return err
+		}
+		if rand.IntN(20) == 0 {
+			return errors.New("by chance")
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { // the parent closes our input when it is done, or dead
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	if err := g.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// process is a member in a process of its own.
+type process struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+func (w *world) spawn() *process {
+	w.t.Helper()
+	args := strings.Join([]string{w.dsn, strings.Join(w.engine.Brokers, ","), w.contract.Topic, w.group}, "|")
+	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^TestMember$", "-member="+args) //nolint:gosec // ourselves
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return &process{cmd, in}
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+func TestKilledMembersLoseAndRepeatNothing(t *testing.T) {
+	w := newWorld(t, 4)
+	members := []*process{w.spawn(), w.spawn()}
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	load.Go(func() {
+		for i := 0; pause(stop, 2*time.Millisecond); i++ {
+			w.move(fmt.Sprint("k", i%13), fmt.Sprint("k", i%7))
+		}
+	})
+	for range *kills {
+		before := w.number(`SELECT count(*) FROM effect`)
+		w.until("they work", func() bool { return w.number(`SELECT count(*) FROM effect`) > before+50 })
+		i := rand.IntN(len(members))
+		members[i].kill()
+		members[i] = w.spawn()
+	}
+	close(stop)
+	load.Wait()
+	w.settled()
+	for _, m := range members {
+		_ = m.in.Close()
+		if err := m.cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
