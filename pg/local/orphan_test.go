@@ -63,6 +63,20 @@ func TestOrphanThatForgotOurPasswordIsReplaced(t *testing.T) {
 	}
 }
 
+// A killed backend makes the whole server restart itself and recover.
+func TestRecoveringOrphanIsWaitedFor(t *testing.T) {
+	dir := prepared(t)
+	s := start(t, local.Config{Dir: dir})
+	exec1(t, s.DSN(), "create table things as select 7 as id")
+	backend := connect(t, s.DSN()).PgConn().PID()
+	s.Detach()
+	kill(t, int(backend), syscall.SIGKILL)
+	again := start(t, local.Config{Dir: dir})
+	if !again.Adopted() || ask[int](t, again.DSN(), "select id from things") != 7 {
+		t.Errorf("adopted %v", again.Adopted())
+	}
+}
+
 func TestAdoptedServersEndIsNoticed(t *testing.T) {
 	dir := prepared(t)
 	left := orphan(t, dir, 0)

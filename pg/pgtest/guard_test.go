@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/waybillhq/waybill/pg/local"
 	"github.com/waybillhq/waybill/pg/pgtest"
 )
 
@@ -118,5 +119,27 @@ func TestLyingPidFileHarmsNobody(t *testing.T) {
 	}
 	if err := victim.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the stranger ended by %v", err)
+	}
+}
+
+func TestAnotherServerCanBeUsed(t *testing.T) {
+	s := pgtest.Server(t, local.Config{})
+	run(t, s.AdminDSN(), "alter role waybill createdb")
+	c, err := pgx.ParseConfig(s.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=%s sslmode=disable", c.Host, c.Port, c.User, c.Password, c.Database)
+	for _, dsn := range []string{s.DSN(), pairs} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "TestEach|TestRole|TestSlots")
+		cmd.Env = append(os.Environ(), "WAYBILL_TEST_DATABASE_URL="+dsn)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	conn := connect(t, s.DSN())
+	var left int
+	if err := conn.QueryRow(t.Context(), "select count(*) from pg_database where datname like 'test%'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d databases left, %v", left, err)
 	}
 }

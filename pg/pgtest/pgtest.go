@@ -150,11 +150,12 @@ func (s server) do(ctx context.Context, work func(*pgx.Conn) error) error {
 	return work(conn)
 }
 
-// withDatabase replaces the database in a URL.
+// withDatabase replaces the database in a URL or key=value string, where the
+// last of several counts.
 func withDatabase(dsn, name string) string {
 	u, err := url.Parse(dsn)
-	if err != nil {
-		return dsn
+	if err != nil || u.Scheme == "" {
+		return dsn + " dbname=" + name
 	}
 	u.Path = "/" + name
 	return u.String()
