@@ -119,3 +119,19 @@ func FuzzOpenCursor(f *testing.F) {
 		}
 	})
 }
+
+func TestCursorStaysInsideOfARecordWhileOthersAreRead(t *testing.T) {
+	c := &cursor{next: []int64{5, 5}, inside: []inside{{0, 1}}}
+	c.advance(&frame{slot: 1, offset: 5, part: 0})
+	if !c.seen(&frame{slot: 0, offset: 5, part: 0}) || c.seen(&frame{slot: 0, offset: 5, part: 1}) {
+		t.Errorf("slot 0 after a part of slot 1: %+v", c)
+	}
+	if !c.seen(&frame{slot: 1, offset: 5, part: 0}) || c.seen(&frame{slot: 1, offset: 5, part: 1}) {
+		t.Errorf("slot 1: %+v", c)
+	}
+	c.advance(&frame{slot: 0, offset: 5, part: 1, last: true})
+	c.advance(&frame{slot: 1, offset: 5, part: 1, last: true})
+	if want := (&cursor{next: []int64{6, 6}}); !reflect.DeepEqual(c.next, want.next) || len(c.inside) != 0 {
+		t.Errorf("after both records: %+v", c)
+	}
+}
