@@ -39,17 +39,51 @@ type App struct {
 	demoKey  string
 }
 
-// Start brings up the engines that cfg leaves to us and then the roles. It
-// returns when the first order can be served. What it started is stopped again
-// if it fails.
-func Start(ctx context.Context, cfg config.Config, log *slog.Logger, roles ...string) (*App, error) {
+// Up brings up the engines that cfg leaves to us and then every role, with the
+// data of both in cfg.Dir. It returns when the first order can be served. What
+// it started is stopped again if it fails.
+func Up(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
+	return begin(ctx, cfg, log, func(a *App) (err error) {
+		if a.lock, err = lockDir(cfg.Dir); err != nil {
+			return err
+		}
+		return a.startRoles(ctx, Roles())
+	})
+}
+
+// Run plays roles against engines that run elsewhere, all of which cfg names.
+func Run(ctx context.Context, cfg config.Config, log *slog.Logger, roles ...string) (*App, error) {
 	for _, r := range roles {
 		if !slices.Contains(Roles(), r) {
-			return nil, fmt.Errorf("unknown role %q: want one of %v", r, Roles())
+			return nil, fmt.Errorf("unknown role %q: want one or more of %v", r, Roles())
 		}
 	}
+	if cfg.DatabaseURL == "" || len(cfg.Brokers) == 0 || cfg.RegistryURL == "" {
+		return nil, fmt.Errorf("roles run against engines of yours: set %s, %s and %s (`waybill up` starts engines itself)",
+			config.EnvDatabaseURL, config.EnvBrokers, config.EnvRegistryURL)
+	}
+	return begin(ctx, cfg, log, func(a *App) error { return a.startRoles(ctx, roles) })
+}
+
+// Broker runs broker and registry alone.
+func Broker(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
+	cfg.Brokers, cfg.RegistryURL = nil, ""
+	return begin(ctx, cfg, log, func(a *App) (err error) {
+		if a.lock, err = lockDir(cfg.Dir); err != nil {
+			return err
+		}
+		a.engines = &engines{}
+		stop, err := a.startLog(ctx, a.engines)
+		if err == nil {
+			a.stack.onStop("broker and registry", stop)
+		}
+		return err
+	})
+}
+
+func begin(ctx context.Context, cfg config.Config, log *slog.Logger, start func(*App) error) (*App, error) {
 	a := newApp(cfg, log)
-	if err := a.start(ctx, roles); err != nil {
+	if err := start(a); err != nil {
 		return nil, errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
 	}
 	return a, nil
@@ -62,12 +96,7 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 	return &App{cfg: cfg, log: log, metrics: reg, stack: newStack(log), started: time.Now()}
 }
 
-func (a *App) start(ctx context.Context, roles []string) (err error) {
-	if a.managesSomething() {
-		if a.lock, err = lockDir(a.cfg.Dir); err != nil {
-			return err
-		}
-	}
+func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	if a.engines, err = a.startEngines(ctx); err != nil {
 		return err
 	}
@@ -75,7 +104,7 @@ func (a *App) start(ctx context.Context, roles []string) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, role := range Roles() {
+	for _, role := range Roles() { // in their order, whatever the caller's
 		if !slices.Contains(roles, role) {
 			continue
 		}
@@ -84,11 +113,6 @@ func (a *App) start(ctx context.Context, roles []string) (err error) {
 		}
 	}
 	return nil
-}
-
-// managesSomething tells whether an engine's data lies in our folder.
-func (a *App) managesSomething() bool {
-	return a.cfg.DatabaseURL == "" || len(a.cfg.Brokers) == 0
 }
 
 // Wait returns nil when ctx ends, or the error of the first part that failed.

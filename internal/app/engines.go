@@ -15,7 +15,6 @@ import (
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/broker/embedded"
-	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/local"
 	"github.com/waybillhq/waybill/registry"
@@ -141,9 +140,12 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 	if err != nil {
 		return "", flagHint(fmt.Errorf("registry: %w", err), "--registry-listen")
 	}
-	reg := server.New(e.broker.Client, server.Config{Capabilities: e.caps, Logger: a.log})
+	reg := server.New(e.broker, server.Config{Capabilities: e.caps, Logger: a.log})
 	stack.run(ctx, "registry", reg.Run)
-	serve(ctx, stack, "registry http", &http.Server{Handler: reg, ReadHeaderTimeout: 5 * time.Second}, ln)
+	serve(stack, "registry http", &http.Server{
+		Handler: reg, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 30 * time.Second, MaxHeaderBytes: 32 << 10,
+	}, ln)
 	select {
 	case <-reg.Ready():
 	case err := <-stack.failed:
@@ -155,7 +157,7 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 }
 
 // serve runs an HTTP server on ln until the stack stops.
-func serve(ctx context.Context, stack *stack, name string, srv *http.Server, ln net.Listener) {
+func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
 	done := make(chan error, 1)
 	go func() {
 		err := srv.Serve(ln)
@@ -169,7 +171,6 @@ func serve(ctx context.Context, stack *stack, name string, srv *http.Server, ln 
 		<-done
 		return err
 	})
-	_ = ctx
 }
 
 // flagHint adds which flag moves an address that is taken.
@@ -179,5 +180,3 @@ func flagHint(err error, flag string) error {
 	}
 	return err
 }
-
-var _ = config.Default

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/pg/wal"
+	"github.com/waybillhq/waybill/registry"
 )
 
 // The outbox's columns, in the order rows are handled here.
@@ -127,8 +128,7 @@ func newRecord(r row, schemaID int) (*record, error) {
 		return nil, errColumn
 	}
 	rec := records.Get().(*record)
-	b := append(rec.buf[:0], 0)
-	b = binary.BigEndian.AppendUint32(b, uint32(schemaID)) //nolint:gosec // registry ids are 32 bits
+	b := registry.AppendHeader(rec.buf[:0], schemaID)
 	b = append(b, r[colBody]...)
 	value := len(b)
 	b = append(b, r[colSubject]...)

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ledger holds what was done against what was seen. Either may come first: the
+// event of an order often overtakes the answer to its creation.
+type ledger struct {
+	mu      sync.Mutex
+	orders  map[string]*fate
+	ids     map[string]bool
+	answers []time.Duration
+	tracks  []time.Duration
+	failure error
+	count   struct{ failed, events, answered, reordered, duplicates, lostTracks int }
+	news    chan struct{}
+}
+
+// fate is one order's.
+type fate struct {
+	due      time.Time // zero until its answer came
+	seen     time.Time // its creation on the stream
+	sequence int64     // highest seen
+	expected int64     // highest that was answered
+}
+
+func newLedger() *ledger {
+	return &ledger{orders: map[string]*fate{}, ids: map[string]bool{}, news: make(chan struct{}, 1)}
+}
+
+func (l *ledger) order(id string) *fate {
+	f := l.orders[id]
+	if f == nil {
+		f = &fate{}
+		l.orders[id] = f
+	}
+	return f
+}
+
+func (l *ledger) answered(id string, due, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.order(id)
+	f.due, f.expected = due, max(f.expected, 1)
+	l.count.answered++
+	l.answers = append(l.answers, at.Sub(due))
+}
+
+func (l *ledger) moved(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.order(id).expected = 2
+}
+
+func (l *ledger) saw(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count.events++
+	if l.ids[m.ID] {
+		l.count.duplicates++
+		return
+	}
+	l.ids[m.ID] = true
+	f := l.order(m.Subject)
+	if m.Sequence <= f.sequence || m.Sequence != f.sequence+1 {
+		l.count.reordered++
+	}
+	f.sequence = max(f.sequence, m.Sequence)
+	if m.Sequence == 1 {
+		f.seen = m.at
+	}
+	select {
+	case l.news <- struct{}{}:
+	default:
+	}
+}
+
+func (l *ledger) tracked(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tracks = append(l.tracks, took)
+}
+
+func (l *ledger) notTracked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count.lostTracks++
+}
+
+func (l *ledger) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count.failed++
+	if l.failure == nil {
+		l.failure = err
+	}
+}
+
+// settle waits until nothing is outstanding, or patience is over.
+func (l *ledger) settle(ctx context.Context, patience time.Duration) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for l.outstanding() > 0 {
+		select {
+		case <-l.news:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *ledger) outstanding() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.orders {
+		if f.expected > f.sequence {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *ledger) result(cfg Config, took time.Duration) Result {
+	lost := l.outstanding()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var waits []time.Duration
+	for _, f := range l.orders {
+		if !f.due.IsZero() && !f.seen.IsZero() {
+			waits = append(waits, f.seen.Sub(f.due))
+		}
+	}
+	r := Result{
+		Name: "e2e", Rate: cfg.Rate, Orders: l.count.answered, Failed: l.count.failed, Events: l.count.events,
+		PerSecond: float64(l.count.answered) / took.Seconds(),
+		Mean:      ms(mean(waits)), P50: quantile(waits, 0.5), P99: quantile(waits, 0.99), Max: quantile(waits, 1),
+		AnswerP50: quantile(l.answers, 0.5), AnswerP99: quantile(l.answers, 0.99),
+		Tracked: len(l.tracks), TrackedP50: quantile(l.tracks, 0.5), TrackedP99: quantile(l.tracks, 0.99),
+		Lost: lost + l.count.lostTracks, Reordered: l.count.reordered, Duplicates: l.count.duplicates,
+	}
+	if l.failure != nil {
+		r.Failure = l.failure.Error()
+	}
+	return r
+}
+
+func mean(ds []time.Duration) time.Duration {
+	if len(ds) == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, d := range ds {
+		sum += d
+	}
+	return sum / time.Duration(len(ds))
+}
+
+// quantile is the q-th of ds in milliseconds, 0 of none.
+func quantile(ds []time.Duration, q float64) float64 {
+	if len(ds) == 0 {
+		return 0
+	}
+	slices.Sort(ds)
+	return ms(ds[int(q*float64(len(ds)-1))])
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

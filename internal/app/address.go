@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Addresses is where a running Waybill is to be found. Database holds the
+// password: the file it is kept in is its owner's alone.
+type Addresses struct {
+	HTTP     string `json:"http"`
+	Kafka    string `json:"kafka"`
+	Registry string `json:"registry"`
+	Database string `json:"database"`
+	DemoKey  string `json:"demo_key"`
+	PID      int    `json:"pid"`
+}
+
+const addressFile = "running.json"
+
+// Addresses of this App.
+func (a *App) Addresses() Addresses {
+	return Addresses{
+		HTTP: "http://" + a.httpAddr, Kafka: a.engines.broker.Brokers[0],
+		Registry: a.engines.registry.URL(), Database: a.engines.dsn, DemoKey: a.demoKey, PID: os.Getpid(),
+	}
+}
+
+// WriteAddresses leaves the addresses in the data folder, so that other
+// commands find what runs there.
+func (a *App) WriteAddresses() error {
+	if a.lock == nil {
+		return nil
+	}
+	b, err := json.MarshalIndent(a.Addresses(), "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(a.cfg.Dir, addressFile)
+	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("leave addresses: %w", err)
+	}
+	a.stack.onStop("addresses", removeFile(path))
+	return nil
+}
+
+// ReadAddresses is what a Waybill in dir left, zero if none did. One that was
+// killed left it too: then nothing answers there, and the caller says so.
+func ReadAddresses(dir string) (a Addresses) {
+	b, err := os.ReadFile(filepath.Join(dir, addressFile))
+	if err != nil || json.Unmarshal(b, &a) != nil {
+		return Addresses{}
+	}
+	return a
+}
+
+func removeFile(path string) func(context.Context) error {
+	return func(context.Context) error { return os.Remove(path) }
+}
+
+// Client is a client of the broker, for the caller to close.
+func (a *App) Client() (*kgo.Client, error) { return a.engines.broker.Client() }
+
+// Uptime is the time since Start was called.
+func (a *App) Uptime() time.Duration { return time.Since(a.started) }

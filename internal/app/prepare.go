@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/consumer"
+	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/analytics"
+	"github.com/waybillhq/waybill/logistica/contracts"
+	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/outbox"
+	"github.com/waybillhq/waybill/outbox/tables"
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/registry"
+)
+
+// compatibility of domain events: forward so that old readers go on, backward
+// so that replay works, transitive because the log holds every version.
+const compatibility = "FULL_TRANSITIVE"
+
+// product is what the roles share.
+type product struct {
+	contracts []*event.Contract
+	outbox    *outbox.Outbox
+	decoder   *registry.Decoder
+	pushKey   [32]byte
+}
+
+// prepare brings tables, topics and schemas to what this program expects. A
+// program whose schemas do not fit the registry stops here.
+func (a *App) prepare(ctx context.Context) (*product, error) {
+	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry)}
+	p.outbox = outbox.New(p.contracts, outbox.Config{})
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.prepareDatabase(gctx, p) })
+	g.Go(func() error { return a.declareTopics(gctx) })
+	g.Go(func() error {
+		_, err := a.engines.registry.Register(gctx, compatibility, p.contracts...)
+		return err
+	})
+	return p, g.Wait()
+}
+
+func (a *App) prepareDatabase(ctx context.Context, p *product) (err error) {
+	db := a.engines.db
+	if err := pg.Migrate(ctx, db, tables.Migration(), consumer.Migrations(), secretMigration(),
+		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
+		return err
+	}
+	if err := tables.EnsureDays(ctx, db, time.Now()); err != nil {
+		return err
+	}
+	if err := p.outbox.Declare(ctx, db); err != nil {
+		return err
+	}
+	p.pushKey, err = secret(ctx, db, "push cursor")
+	return err
+}
+
+// declareTopics creates the topics. One that is there but differs is told and
+// left as it is: an operator may have had reasons.
+func (a *App) declareTopics(ctx context.Context) error {
+	cl, err := a.engines.broker.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	err = broker.Declare(ctx, cl, a.engines.caps, orders.Topics()...)
+	var drift *broker.DriftError
+	if errors.As(err, &drift) {
+		a.log.WarnContext(ctx, "topics differ from their declaration", "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("declare topics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/waybillhq/waybill/consumer"
+	"github.com/waybillhq/waybill/logistica/analytics"
+	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/notify"
+	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/logistica/web"
+	"github.com/waybillhq/waybill/outbox/relay"
+	"github.com/waybillhq/waybill/outbox/tables"
+	"github.com/waybillhq/waybill/push"
+)
+
+func (a *App) startRole(ctx context.Context, role string, p *product) error {
+	switch role {
+	case RoleAnalytics:
+		return a.startAnalytics(ctx, p)
+	case RoleRelay:
+		return a.startRelay(ctx)
+	case RoleAPI:
+		return a.startAPI(ctx, p)
+	}
+	return fmt.Errorf("unknown role %q", role)
+}
+
+// startAnalytics keeps the read models.
+func (a *App) startAnalytics(ctx context.Context, p *product) error {
+	model := analytics.New(a.engines.db)
+	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
+		consumer.Config{Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log})
+	consumer.On(g, model.Created)
+	consumer.On(g, model.StatusChanged)
+	consumer.On(g, model.Delivered)
+	a.stack.run(ctx, RoleAnalytics, g.Run)
+	return nil
+}
+
+// startRelay carries the outbox to the log and keeps its tables in days.
+func (a *App) startRelay(ctx context.Context) error {
+	r := relay.New(a.engines.db, a.engines.broker.Client, a.engines.registry,
+		relay.Config{Logger: a.log, Registerer: a.metrics})
+	a.stack.run(ctx, "outbox days", func(ctx context.Context) error {
+		return tables.KeepDays(ctx, a.engines.db, a.log)
+	})
+	a.stack.run(ctx, RoleRelay, r.Run)
+	return nil
+}
+
+// startAPI serves HTTP: the product's API, its pages and the live streams.
+func (a *App) startAPI(ctx context.Context, p *product) error {
+	directory := tenants.New(a.engines.db, tenants.Config{})
+	if err := a.seedDemo(ctx, directory); err != nil {
+		return err
+	}
+	hub, err := push.New(a.engines.broker.Client, push.Config{
+		Topics: topicNames(orders.Topics()), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
+		Logger: a.log, Registerer: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	store := orders.New(a.engines.db, p.outbox, orders.Config{})
+	handler, err := api.New(api.Deps{
+		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Pages: web.Register, Ready: a.checks(), Logger: a.log, Registerer: a.metrics,
+		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}),
+	}, api.Config{})
+	if err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", a.cfg.Listen)
+	if err != nil {
+		return flagHint(err, "--listen")
+	}
+	a.httpAddr = ln.Addr().String()
+	a.stack.run(ctx, "orders housekeeping", store.Run)
+	serve(a.stack, "http", api.NewServer(handler), ln)
+	// After the server, so that it stops before: an open stream would hold the
+	// server's shutdown up.
+	a.stack.run(ctx, "push", hub.Run)
+	select {
+	case <-hub.Ready():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-a.stack.failed:
+		return err
+	}
+}
+
+// checks is what /readyz asks.
+func (a *App) checks() []api.Check {
+	return []api.Check{
+		{Name: "postgres", Ask: a.engines.db.Ping},
+		{Name: "broker", Ask: a.pingBroker},
+	}
+}
+
+func (a *App) pingBroker(ctx context.Context) error {
+	cl, err := a.engines.broker.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return cl.Ping(ctx)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/registry"
+)
+
+func newSubscribe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "subscribe TOPIC",
+		Short: "Print messages as they come, one JSON object a line",
+		Long: `Prints each message of a topic as one line of JSON, decoded by the schema it
+was written with. With --group, several subscribers share the topic and a later
+one goes on where they stopped.`,
+		Args: cobra.ExactArgs(1),
+	}
+	t := targetFlags(cmd, false)
+	f := cmd.Flags()
+	begin := f.Bool("from-beginning", false, "begin with the oldest record instead of with what comes")
+	group := f.String("group", "", "consumer group to share the topic in")
+	limit := f.Int("count", 0, "stop after so many messages, 0 for none")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		start := kgo.NewOffset().AtEnd()
+		if *begin {
+			start = kgo.NewOffset().AtStart()
+		}
+		opts := []kgo.Opt{kgo.ConsumeTopics(args[0]), kgo.ConsumeResetOffset(start)}
+		if *group != "" {
+			opts = append(opts, kgo.ConsumerGroup(*group), kgo.AutoCommitMarks())
+		}
+		r, err := openReader(cmd.Context(), t, args[0], opts...)
+		if err != nil {
+			return err
+		}
+		defer r.close(*group != "")
+		return r.follow(cmd.Context(), *limit, func(rec *kgo.Record) error {
+			_, message, err := r.decoder.DecodeAny(cmd.Context(), rec.Value)
+			if err != nil {
+				if errors.Is(err, registry.ErrUnavailable) {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s[%d]@%d: %v\n", rec.Topic, rec.Partition, rec.Offset, err)
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", message)
+			return err
+		})
+	}
+	return cmd
+}
+
+// reader follows one topic for a command.
+type reader struct {
+	client  *kgo.Client
+	decoder *registry.Decoder
+}
+
+// openReader connects and makes sure that the topic is there: one that is not
+// would be waited for in silence.
+func openReader(ctx context.Context, t *target, topic string, opts ...kgo.Opt) (*reader, error) {
+	if err := t.resolve(); err != nil {
+		return nil, err
+	}
+	reg, err := t.registryClient()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	cl, err := t.client(ctx, append(opts, kgo.FetchMinBytes(1))...)
+	if err != nil {
+		return nil, err
+	}
+	found, err := broker.ListTopics(ctx, cl)
+	if err == nil {
+		err = hasTopic(found, topic)
+	}
+	if err != nil {
+		cl.Close()
+		return nil, err
+	}
+	return &reader{client: cl, decoder: registry.NewDecoder(reg)}, nil
+}
+
+func hasTopic(topics []broker.TopicInfo, name string) error {
+	for _, t := range topics {
+		if t.Name == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("topic %s does not exist; see waybill topics, or create it: waybill topics create %s", name, name)
+}
+
+// follow gives each record to show until ctx ends or limit records were shown.
+func (r *reader) follow(ctx context.Context, limit int, show func(*kgo.Record) error) error {
+	shown := 0
+	for {
+		fetches := r.client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errs := fetches.Errors(); len(errs) > 0 {
+			return fmt.Errorf("read %s: %w", errs[0].Topic, errs[0].Err)
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			rec := it.Next()
+			if err := show(rec); err != nil {
+				return err
+			}
+			r.client.MarkCommitRecords(rec)
+			if shown++; shown == limit {
+				return nil
+			}
+		}
+	}
+}
+
+// close leaves; in a group what was shown is committed first.
+func (r *reader) close(group bool) {
+	if group {
+		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+		defer cancel()
+		_ = r.client.CommitMarkedOffsets(ctx) // the next subscriber shows some again
+	}
+	r.client.Close()
+}

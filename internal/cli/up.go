@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybillhq/waybill/internal/app"
+	"github.com/waybillhq/waybill/internal/config"
+)
+
+func newUp() *cobra.Command {
+	cfg := config.Default()
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start everything in one process",
+		Long: `Starts Postgres, a Kafka-protocol broker and a schema registry in one folder,
+and on them the relay, the consumers, the API and the pages. Data is kept
+across restarts; Ctrl-C stops in order.
+
+An engine that is configured is used instead of one started here:
+` + config.EnvDatabaseURL + `, ` + config.EnvBrokers + `, ` + config.EnvRegistryURL + `.`,
+		Args: cobra.NoArgs,
+	}
+	listenFlags(cmd, &cfg)
+	f := cmd.Flags()
+	f.StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages")
+	f.IntVar(&cfg.PostgresPort, "postgres-port", cfg.PostgresPort, "port of the managed Postgres on loopback, 0 for any free one")
+	// Kept so that scripts need not change when the simulator arrives.
+	f.Bool("no-sim", false, "do not run the simulator")
+	level := logFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		log, err := newLogger(cmd.ErrOrStderr(), *level)
+		if err != nil {
+			return err
+		}
+		if err := configure(&cfg); err != nil {
+			return err
+		}
+		a, err := app.Up(cmd.Context(), cfg, log)
+		if err != nil {
+			return err
+		}
+		return serveUp(cmd.Context(), a, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+func listenFlags(cmd *cobra.Command, cfg *config.Config) {
+	f := cmd.Flags()
+	f.StringVar(&cfg.Dir, "dir", cfg.Dir, "folder for the data")
+	f.StringVar(&cfg.KafkaListen, "kafka-listen", cfg.KafkaListen, "address of the broker")
+	f.StringVar(&cfg.KafkaAdvertise, "kafka-advertise", "", "HOST:PORT that clients are told to use for the broker")
+	f.StringVar(&cfg.RegistryListen, "registry-listen", cfg.RegistryListen, "address of the schema registry")
+}
+
+// configure adds file and environment to what the flags said and checks it.
+func configure(cfg *config.Config) error {
+	if err := cfg.FromEnvironment(); err != nil {
+		return usageError{err}
+	}
+	if err := cfg.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func serveUp(ctx context.Context, a *app.App, out io.Writer) error {
+	if err := a.WriteAddresses(); err != nil {
+		return stopAfter(ctx, a, err)
+	}
+	banner(out, a)
+	line := startStatusLine(ctx, a, out)
+	err := a.Wait(ctx)
+	line()
+	if err == nil {
+		_, _ = fmt.Fprintln(out, "stopping…")
+	}
+	return stopAfter(ctx, a, err)
+}
+
+// stopAfter stops a; the error that led to it, if any, comes first.
+func stopAfter(ctx context.Context, a *app.App, err error) error {
+	stopped := a.Stop(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	return stopped
+}
+
+func banner(out io.Writer, a *app.App) {
+	at := a.Addresses()
+	_, _ = fmt.Fprintf(out, "\nWaybill is up after %s.\n\n", a.Uptime().Round(time.Millisecond))
+	rows := [][]string{{"  desk", at.HTTP + "/"}}
+	if at.DemoKey != "" {
+		rows = [][]string{{"  desk", at.HTTP + "/#key=" + at.DemoKey}}
+	}
+	rows = append(rows,
+		[]string{"  API", at.HTTP + "/v1  (" + at.HTTP + "/openapi.json)"},
+		[]string{"  broker", at.Kafka + "  (single node, no replication)"},
+		[]string{"  registry", at.Registry},
+		[]string{"  Postgres", at.Database},
+	)
+	if at.DemoKey != "" {
+		rows = append(rows, []string{"  demo key", at.DemoKey})
+	}
+	_ = table(out, rows)
+	_, _ = fmt.Fprintln(out)
+}
