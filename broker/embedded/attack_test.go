@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,6 +275,28 @@ func TestRecordsThatLieAreRefused(t *testing.T) {
 			}
 			tg.listByTime(t)
 		})
+	}
+}
+
+func TestProducersWaitWhileTheDiskIsFull(t *testing.T) {
+	tg := newTarget(t)
+	var free atomic.Int64
+	free.Store(reserve)
+	tg.guard.guard.disk.free = func() (int64, error) { return free.Load(), nil }
+	tg.guard.guard.disk.left = 0
+	resp := new(kmsg.ProduceResponse)
+	resp.SetVersion(7)
+	req := produceRaw(7, batchOf(0, 1, 0, (&kmsg.Record{Length: 8, Key: []byte("k"), Value: []byte("v")}).AppendTo(nil)))
+	for want, space := range map[*kerr.Error]int64{kerr.KafkaStorageError: reserve, nil: 1 << 30} {
+		free.Store(space)
+		if err := resp.ReadFrom(tg.send(t, encode(req))[8:]); err != nil {
+			t.Fatal(err)
+		}
+		got := resp.Topics[0].Partitions[0].ErrorCode
+		if want != nil && got != want.Code || want == nil && got != 0 {
+			t.Errorf("%d bytes free: got %v", space, kerr.ErrorForCode(got))
+		}
+		tg.guard.guard.disk.left = 0
 	}
 }
 

@@ -67,13 +67,13 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	}
 	cluster, err := kfake.NewCluster(options(cfg, guard)...)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("embedded broker: open the log in %s: %w", cfg.Dir, err), guard.Close(), lock.Close())
+		return nil, errors.Join(fmt.Errorf("embedded broker: open the log in %s: %w", cfg.Dir, err), guard.shut(), lock.Close())
 	}
 	if cfg.AllowAutoCreate {
 		guard.guard.autoCreate = creator(cluster)
 	}
 	close(guard.ready)
-	keep, err := newRetention(cluster, guard.Listener.Addr(), cfg)
+	keep, err := newRetention(cluster, guard, cfg)
 	if err != nil {
 		cluster.Close()
 		return nil, errors.Join(err, guard.shut(), lock.Close())

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -29,10 +30,12 @@ type guard struct {
 	cfg        Config
 	autoCreate func(topic string) error // nil: clients may not create topics by asking for them
 	inflate    chan struct{}            // bounds how many batches are unpacked at once
+	disk       disk
+	partitions atomic.Int64 // of all topics, as last counted
 }
 
 func newGuard(cfg Config) *guard {
-	return &guard{cfg: cfg, inflate: make(chan struct{}, 4)}
+	return &guard{cfg: cfg, inflate: make(chan struct{}, 4), disk: disk{free: freeSpace(cfg.Dir)}}
 }
 
 // judge may change the request in place.
@@ -68,9 +71,9 @@ func (g *guard) judgeRequest(f *frame, req kmsg.Request) verdict {
 	case *kmsg.OffsetCommitRequest:
 		return judgeCommit(f, r)
 	case *kmsg.CreateTopicsRequest:
-		return judgeCreateTopics(f, r)
+		return g.judgeCreateTopics(f, r)
 	case *kmsg.CreatePartitionsRequest:
-		return judgeCreatePartitions(f, r)
+		return g.judgeCreatePartitions(f, r)
 	case *kmsg.IncrementalAlterConfigsRequest:
 		return judgeAlterConfigs(f, r)
 	case *kmsg.MetadataRequest:

@@ -12,6 +12,7 @@ import (
 const (
 	maxRequestTopics     = 1000
 	maxRequestPartitions = 4096
+	maxPartitions        = 20_000 // of all topics: each costs memory, and files once written to
 )
 
 // fault is why a topic is not created or changed, in the protocol's terms.
@@ -20,7 +21,7 @@ type fault struct {
 	text string
 }
 
-func judgeCreateTopics(f *frame, r *kmsg.CreateTopicsRequest) verdict {
+func (g *guard) judgeCreateTopics(f *frame, r *kmsg.CreateTopicsRequest) verdict {
 	if len(r.Topics) > maxRequestTopics {
 		return refuse("%d topics in one request", len(r.Topics))
 	}
@@ -32,20 +33,34 @@ func judgeCreateTopics(f *frame, r *kmsg.CreateTopicsRequest) verdict {
 		faults[i] = faultOfTopic(&r.Topics[i], n)
 		bad = bad || faults[i] != nil
 	}
-	if !bad && sum <= maxRequestPartitions {
+	if !bad && sum <= maxRequestPartitions && g.roomFor(sum) {
 		return verdict{pass: f.raw}
+	}
+	rest := &fault{kerr.PolicyViolation, "refused together with another topic of the same request"}
+	if !bad {
+		rest = &fault{kerr.PolicyViolation, fmt.Sprintf("too many partitions: %d in one request and %d in all are allowed", maxRequestPartitions, maxPartitions)}
 	}
 	resp := r.ResponseKind().(*kmsg.CreateTopicsResponse)
 	for i, t := range r.Topics {
 		fa := faults[i]
 		if fa == nil {
-			fa = &fault{kerr.PolicyViolation, "refused together with another topic of the same request"}
+			fa = rest
 		}
 		rt := kmsg.NewCreateTopicsResponseTopic()
 		rt.Topic, rt.ErrorCode, rt.ErrorMessage = t.Topic, fa.err.Code, &fa.text
 		resp.Topics = append(resp.Topics, rt)
 	}
 	return answer(resp, "topics not created: %s", firstFault(faults))
+}
+
+// roomFor counts partitions as they are asked for; retention counts again
+// what is there.
+func (g *guard) roomFor(n int) bool {
+	if g.partitions.Load()+int64(n) > maxPartitions {
+		return false
+	}
+	g.partitions.Add(int64(n))
+	return true
 }
 
 func firstFault(faults []*fault) string {
@@ -131,15 +146,17 @@ func faultOfConfig(name string, value *string) *fault {
 	return nil
 }
 
-func judgeCreatePartitions(f *frame, r *kmsg.CreatePartitionsRequest) verdict {
+func (g *guard) judgeCreatePartitions(f *frame, r *kmsg.CreatePartitionsRequest) verdict {
 	bad := len(r.Topics) > maxRequestTopics
+	sum := 0
 	for _, t := range r.Topics {
 		bad = bad || t.Count > maxTopicPartitions
+		sum += int(max(t.Count, 0))
 	}
-	if !bad {
+	if !bad && g.roomFor(sum) {
 		return verdict{pass: f.raw}
 	}
-	text := fmt.Sprintf("the embedded broker allows %d partitions", maxTopicPartitions)
+	text := fmt.Sprintf("the embedded broker allows %d partitions, and %d in all", maxTopicPartitions, maxPartitions)
 	resp := r.ResponseKind().(*kmsg.CreatePartitionsResponse)
 	for _, t := range r.Topics {
 		rt := kmsg.NewCreatePartitionsResponseTopic()

@@ -91,8 +91,11 @@ func (g *guard) judgeMetadata(f *frame, r *kmsg.MetadataRequest) verdict {
 	if g.autoCreate == nil || !r.AllowAutoTopicCreation && f.version >= 4 {
 		return verdict{pass: f.raw}
 	}
+	if len(r.Topics) > maxRequestTopics {
+		return refuse("%d topics in one request", len(r.Topics))
+	}
 	for _, t := range r.Topics {
-		if t.Topic == nil || !validTopicName(*t.Topic) {
+		if t.Topic == nil || !validTopicName(*t.Topic) || g.partitions.Load() >= maxPartitions {
 			continue
 		}
 		if err := g.autoCreate(*t.Topic); err != nil {

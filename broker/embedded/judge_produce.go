@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,6 +25,9 @@ func (g *guard) judgeProduce(f *frame) verdict {
 			return refuse("%v", err)
 		}
 		return g.answerProduce(f, bad)
+	}
+	if !g.disk.admits(len(f.raw)) {
+		return answerFull(f)
 	}
 	return verdict{pass: f.raw, silent: w.acks == 0}
 }
@@ -127,6 +129,38 @@ type badBatch struct {
 
 func (b *badBatch) Error() string { return b.text }
 
+// answerFull makes producers wait and try again.
+func answerFull(f *frame) verdict {
+	req, err := f.parse()
+	if err != nil {
+		return refuse("%v", err)
+	}
+	r := req.(*kmsg.ProduceRequest)
+	if r.Acks == 0 {
+		return refuse("the disk is full")
+	}
+	resp := refusedProduce(r, func(kmsg.ProduceRequestTopicPartition) (*kerr.Error, string) {
+		return kerr.KafkaStorageError, "the disk is full"
+	})
+	return answer(resp, "Produce: less than %d MiB are free on the log's disk", reserve>>20)
+}
+
+func refusedProduce(r *kmsg.ProduceRequest, why func(kmsg.ProduceRequestTopicPartition) (*kerr.Error, string)) *kmsg.ProduceResponse {
+	resp := r.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range r.Topics {
+		rt := kmsg.NewProduceResponseTopic()
+		rt.Topic = t.Topic
+		for _, p := range t.Partitions {
+			err, text := why(p)
+			rp := kmsg.NewProduceResponseTopicPartition()
+			rp.Partition, rp.ErrorCode, rp.ErrorMessage = p.Partition, err.Code, &text
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	return resp
+}
+
 // answerProduce tells the producer which batch is bad. The good ones of the
 // same request get an error that it retries: they were not written.
 func (g *guard) answerProduce(f *frame, bad *badBatch) verdict {
@@ -138,21 +172,11 @@ func (g *guard) answerProduce(f *frame, bad *badBatch) verdict {
 	if r.Acks == 0 {
 		return refuse("Produce without acknowledgement: %s", bad.text)
 	}
-	resp := r.ResponseKind().(*kmsg.ProduceResponse)
-	where := ""
-	for _, t := range r.Topics {
-		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		for _, p := range t.Partitions {
-			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, kerr.NotLeaderForPartition.Code
-			if b := (*badBatch)(nil); errors.As(g.judgeBatch(p.Records), &b) {
-				rp.ErrorCode, rp.ErrorMessage = b.code.Code, &b.text
-				where = fmt.Sprintf("%s/%d", t.Topic, p.Partition)
-			}
-			rt.Partitions = append(rt.Partitions, rp)
+	resp := refusedProduce(r, func(p kmsg.ProduceRequestTopicPartition) (*kerr.Error, string) {
+		if b := (*badBatch)(nil); errors.As(g.judgeBatch(p.Records), &b) {
+			return b.code, b.text
 		}
-		resp.Topics = append(resp.Topics, rt)
-	}
-	return answer(resp, "Produce to %s: %s", clip(where), bad.text)
+		return kerr.NotLeaderForPartition, "refused together with another batch of the same request"
+	})
+	return answer(resp, "Produce: %s", bad.text)
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -35,9 +36,11 @@ type retention struct {
 	client  *kgo.Client
 	log     *slog.Logger
 	every   time.Duration
+	counted *atomic.Int64 // told how many partitions there are
 }
 
-func newRetention(cluster *kfake.Cluster, addr net.Addr, cfg Config) (*retention, error) {
+func newRetention(cluster *kfake.Cluster, l *listener, cfg Config) (*retention, error) {
+	addr := l.Listener.Addr()
 	cl, err := (broker.Config{Brokers: []string{addr.String()}, ClientID: "retention", Logger: cfg.Logger}).Client(
 		// The advertised address need not be one this machine can reach.
 		kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -47,7 +50,7 @@ func newRetention(cluster *kfake.Cluster, addr net.Addr, cfg Config) (*retention
 	if err != nil {
 		return nil, err
 	}
-	return &retention{cluster: cluster, client: cl, log: cfg.Logger, every: cfg.retentionEvery}, nil
+	return &retention{cluster: cluster, client: cl, log: cfg.Logger, every: cfg.retentionEvery, counted: &l.guard.partitions}, nil
 }
 
 // run applies retention until ctx ends.
@@ -74,6 +77,11 @@ func (r *retention) apply(ctx context.Context) error {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	var errs []error
+	partitions := 0
+	for _, t := range resp.Topics {
+		partitions += len(t.Partitions)
+	}
+	r.counted.Store(int64(partitions))
 	for _, t := range resp.Topics {
 		if t.Topic == nil || ctx.Err() != nil {
 			continue
