@@ -119,7 +119,7 @@ func TestConcurrentHandlersLoseNoCount(t *testing.T) {
 				t.Error(err)
 			}
 			for v := range int64(moves) {
-				to := states[rand.IntN(len(states))] //nolint:gosec // a test
+				to := states[rand.IntN(len(states))]
 				if err := give(t.Context(), m.pool, tenant, changed(order, v+2, at, to), m.StatusChanged); err != nil {
 					t.Error(err)
 				}

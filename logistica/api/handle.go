@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -25,10 +26,8 @@ func (s *service) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w := &recorder{ResponseWriter: out}
 	r = identify(w, r)
 	secure(w.Header())
-	defer func() {
-		s.recovered(w, r, recover())
-		s.account(w, r, time.Since(start))
-	}()
+	defer func() { s.account(w, r, time.Since(start)) }() // also of a request that is aborted
+	defer func() { s.recovered(w, r, recover()) }()
 	s.dispatch(w, r)
 }
 
@@ -148,9 +147,9 @@ func (s *service) recovered(w *recorder, r *http.Request, cause any) {
 	if cause == nil {
 		return
 	}
-	if r.Context().Err() == nil {
-		s.Logger.ErrorContext(r.Context(), "request panicked", slog.String("request_id", event.Correlation(r.Context())),
-			slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	if aborted, _ := cause.(error); !errors.Is(aborted, http.ErrAbortHandler) && r.Context().Err() == nil {
+		s.Logger.ErrorContext(r.Context(), "request panicked", "request_id", event.Correlation(r.Context()),
+			"panic", cause, "stack", string(debug.Stack()))
 	}
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
@@ -166,7 +165,7 @@ func (s *service) account(w *recorder, r *http.Request, took time.Duration) {
 	}
 	if s.Logger.Enabled(r.Context(), slog.LevelDebug) {
 		// The route, not the path: a tracking link's path is a secret.
-		s.Logger.DebugContext(r.Context(), "request", slog.String("request_id", event.Correlation(r.Context())),
-			slog.String("route", r.Pattern), slog.String("method", r.Method), slog.Int("status", w.status), slog.Duration("took", took))
+		s.Logger.DebugContext(r.Context(), "request", "request_id", event.Correlation(r.Context()),
+			"route", r.Pattern, "method", r.Method, "status", w.status, "took", took)
 	}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ func (s *service) ready(w http.ResponseWriter, r *http.Request) {
 		checks[c.Name] = "ok"
 		if failed[i] != nil {
 			status, checks[c.Name] = http.StatusServiceUnavailable, "failed"
-			s.Logger.WarnContext(ctx, "not ready", slog.String("check", c.Name), slog.Any("error", failed[i]))
+			s.Logger.WarnContext(ctx, "not ready", "check", c.Name, "error", failed[i])
 		}
 	}
 	writeJSON(w, status, map[string]any{"status": readyWord(status), "checks": checks})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -151,7 +150,7 @@ func (s *service) ownFault(ctx context.Context, err error) *Problem {
 		return problem(statusClientGone, "The request was given up.")
 	}
 	s.Logger.ErrorContext(ctx, "request failed",
-		slog.String("request_id", event.Correlation(ctx)), slog.Any("error", err))
+		"request_id", event.Correlation(ctx), "error", err)
 	if pg.Infrastructure(err) || pg.Conflict(err) || errors.Is(err, context.DeadlineExceeded) {
 		return typed(http.StatusServiceUnavailable, typeOverloaded, "Not available just now",
 			"The request was not carried out. Try again with the same Idempotency-Key.")

@@ -25,7 +25,7 @@ func (s *Store) Run(ctx context.Context) error {
 	defer turn.Stop()
 	for {
 		if _, err := s.ForgetKeys(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "orders: forget idempotency keys", slog.Any("error", err))
+			slog.WarnContext(ctx, "orders: forget idempotency keys", "error", err)
 		}
 		select {
 		case <-ctx.Done():
