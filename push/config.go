@@ -28,7 +28,7 @@ type Config struct {
 	MaxLife      time.Duration // of a connection, the actual one is 80–100 % of it; default 1 h
 	Retry        time.Duration // reconnection delay suggested to clients, default 1 s
 
-	Watch        time.Duration // between looks at the log's end and layout, default 5 s
+	Watch time.Duration // between looks at the log's end and layout, default 5 s
 
 	MaxConnections int // in all, default 50000; beyond: 503
 	MaxPerChannel  int // connections per channel, default 1000; beyond: 429

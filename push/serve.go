@@ -1,9 +1,7 @@
 package push
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -184,91 +182,4 @@ func (h *Hub) refuse(w http.ResponseWriter, r *http.Request, why *refusal) {
 	if err != nil {
 		h.log.DebugContext(r.Context(), "push refusal not written", "error", err)
 	}
-}
-
-// stream writes one connection.
-type stream struct {
-	conn    *conn
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration
-	hub     *Hub
-}
-
-// run writes opening and then whatever is queued until the client goes or the
-// connection is ended.
-func (s *stream) run(ctx context.Context, opening [][]byte) {
-	s.arm()
-	_ = s.rc.SetReadDeadline(time.Time{}) // the server's is for requests, not for streams
-	if !s.write([][]byte{retry(s.hub.cfg.Retry)}) || !s.write(opening) {
-		return
-	}
-	opening = nil // not held while the connection lives
-	var spare [][]byte
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.conn.wake:
-		}
-		batch, end, ended := s.conn.take(spare)
-		if !s.write(batch) {
-			return
-		}
-		if ended {
-			s.write([][]byte{end})
-			return
-		}
-		spare = emptied(batch)
-	}
-}
-
-// arm lets the hub shorten the deadline of a write that is stuck.
-func (s *stream) arm() {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	if s.conn.ended { // ended before it began
-		_ = s.rc.SetWriteDeadline(time.Now().Add(endGrace))
-		return
-	}
-	s.conn.interrupt = func(t time.Time) { _ = s.rc.SetWriteDeadline(t) }
-}
-
-const (
-	// smallQueue is what an idle connection may keep of its queue's array.
-	smallQueue = 8
-	// writeChunk is how much has to go out within one write timeout.
-	writeChunk = 64 << 10
-)
-
-// emptied readies a batch's array for use as the queue.
-func emptied(batch [][]byte) [][]byte {
-	if cap(batch) > smallQueue {
-		return nil
-	}
-	clear(batch)
-	return batch[:0]
-}
-
-// write sends messages with one flush for about every writeChunk bytes.
-func (s *stream) write(messages [][]byte) bool {
-	for len(messages) > 0 {
-		s.conn.extend(s.timeout)
-		n, size := 0, 0
-		for ; n < len(messages) && size < writeChunk; n++ {
-			if _, err := s.w.Write(messages[n]); err != nil {
-				return false // the client is gone or stuck: there is nobody to tell
-			}
-			size += len(messages[n])
-		}
-		if err := s.rc.Flush(); err != nil {
-			if errors.Is(err, http.ErrNotSupported) {
-				s.hub.log.Error("push needs a response writer that can flush or unwrap", "error", err)
-			}
-			return false
-		}
-		s.hub.metrics.delivered.Add(float64(n))
-		messages = messages[n:]
-	}
-	return true
 }
