@@ -82,7 +82,7 @@ func newHTTP(cfg Config) *http.Client {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // documented to be one
+	t := http.DefaultTransport.(*http.Transport).Clone() // documented to be one
 	t.TLSClientConfig = cfg.TLS
 	t.MaxIdleConnsPerHost = connections
 	return &http.Client{Transport: bounded{t}, Timeout: cfg.Timeout}

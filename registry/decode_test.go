@@ -267,7 +267,7 @@ func TestMissingSubjectShowsHowToRegister(t *testing.T) {
 		t.Skip("no curl to try the command with")
 	}
 	_, command, _ := strings.Cut(missing.Error(), "\n\n")
-	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil { //nolint:gosec // our own words
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if _, err := client(t, url).EncodeJSON(t.Context(), "it's new", []byte(`{"text":"hi"}`)); err != nil {

@@ -136,7 +136,7 @@ func TestRegistryThatCannotBeAskedIsUnavailable(t *testing.T) {
 		})
 	}
 	t.Run("nobody there", func(t *testing.T) {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,27 +43,39 @@ func TestResolutionRulesThatRegistriesGetWrong(t *testing.T) {
 		{"string to bytes, either way", record(a), record(`{"name":"a","type":"bytes"}`), true, true},
 		{"long to string", record(`{"name":"a","type":"long"}`), record(a), false, false},
 		{"made nullable", record(a), record(`{"name":"a","type":["null","string"],"default":null}`), true, false},
-		{"record in union gains a field with default",
+		{
+			"record in union gains a field with default",
 			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[]}]}`),
-			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[{"name":"x","type":"int","default":0}]}]}`), true, true},
-		{"record in union gains a field without default",
+			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[{"name":"x","type":"int","default":0}]}]}`), true, true,
+		},
+		{
+			"record in union gains a field without default",
 			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[]}]}`),
-			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[{"name":"x","type":"int"}]}]}`), false, true},
-		{"record in union renamed with alias",
+			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[{"name":"x","type":"int"}]}]}`), false, true,
+		},
+		{
+			"record in union renamed with alias",
 			record(`{"name":"a","type":["null",{"type":"record","name":"I","fields":[]}]}`),
-			record(`{"name":"a","type":["null",{"type":"record","name":"J","aliases":["I"],"fields":[]}]}`), true, false},
+			record(`{"name":"a","type":["null",{"type":"record","name":"J","aliases":["I"],"fields":[]}]}`), true, false,
+		},
 		{"union gains a branch", record(`{"name":"a","type":["null","string"]}`), record(`{"name":"a","type":["null","string","long"]}`), true, false},
 		{"namespace in the name", record(a), `{"type":"record","name":"n.T","fields":[` + a + `]}`, true, true},
 		{"another record", record(a), `{"type":"record","name":"n.U","fields":[` + a + `]}`, false, false},
-		{"fixed of another size",
+		{
+			"fixed of another size",
 			record(`{"name":"a","type":{"type":"fixed","name":"F","size":4}}`),
-			record(`{"name":"a","type":{"type":"fixed","name":"F","size":8}}`), false, false},
-		{"decimal of another scale",
+			record(`{"name":"a","type":{"type":"fixed","name":"F","size":8}}`), false, false,
+		},
+		{
+			"decimal of another scale",
 			record(`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}}`),
-			record(`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":3}}`), false, false},
-		{"recursive record",
+			record(`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":3}}`), false, false,
+		},
+		{
+			"recursive record",
 			record(`{"name":"next","type":["null","T"],"default":null}`),
-			record(`{"name":"next","type":["null","T"],"default":null},{"name":"x","type":"int","default":0}`), true, true},
+			record(`{"name":"next","type":["null","T"],"default":null},{"name":"x","type":"int","default":0}`), true, true,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -44,7 +44,12 @@ func boot(b *testing.B, e *brokertest.Engine, topic string) (*Server, func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	<-s.Ready()
-	return s, func() { cancel(); <-ended }
+	return s, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	}
 }
 
 // BenchmarkStart reads a topic of ten thousand schemas until ready.

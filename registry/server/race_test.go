@@ -90,49 +90,56 @@ func (b *book) note(t *testing.T, body, text string) {
 func TestServersThatRaceGiveNoIdTwice(t *testing.T) {
 	e := brokertest.New(t)
 	for seed := range 12 {
-		topic := brokertest.Topic(t, "schemas")
-		given := &book{text: map[int]string{}}
-		var servers []*Server
-		for range 3 {
-			s, stop := run(t, e, topic)
-			defer stop()
-			servers = append(servers, s)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { race(t, e, seed) })
+	}
+}
+
+func race(t *testing.T, e *brokertest.Engine, seed int) {
+	topic := brokertest.Topic(t, "schemas")
+	given := &book{text: map[int]string{}}
+	var wg sync.WaitGroup
+	var servers []*Server
+	for range 3 {
+		s, stop := run(t, e, topic)
+		t.Cleanup(stop)
+		servers = append(servers, s)
+	}
+	for i, s := range servers {
+		plan := steps().Example(seed*10 + i)
+		wg.Go(func() { follow(t, s, plan, given) })
+	}
+	wg.Wait()
+	want := ""
+	for _, s := range servers {
+		do(s, step{http.MethodPut, "/config", "", `{"compatibility":"NONE"}`}) // reads up to here
+		got := s.state.dump()
+		if want != "" && got != want {
+			t.Errorf("servers disagree:\n%s\nand\n%s", want, got)
 		}
-		var wg sync.WaitGroup
-		for i, s := range servers {
-			plan := steps().Example(seed*10 + i)
-			wg.Go(func() {
-				for _, st := range plan {
-					code, body := do(s, st)
-					if code >= 500 {
-						t.Errorf("%s %s: %d %s", st.method, st.path, code, body)
-					}
-					if code == 200 && st.schema != "" {
-						given.note(t, body, st.schema)
-					}
-				}
-			})
+		want = got
+	}
+	late, stop := run(t, e, topic)
+	t.Cleanup(stop)
+	if got := late.state.dump(); got != want {
+		t.Errorf("a later server disagrees:\n%s\nand\n%s", want, got)
+	}
+	replayCompacted(t, read(t, e, topic), want)
+	for id, text := range given.text {
+		if c := late.state.byID[id]; c != nil && c.text != text {
+			t.Errorf("id %d was answered for %s, now it is %s", id, text, c.text)
 		}
-		wg.Wait()
-		want := ""
-		for _, s := range servers {
-			do(s, step{http.MethodPut, "/config", "", `{"compatibility":"NONE"}`}) // reads up to here
-			if got := s.state.dump(); want != "" && got != want {
-				t.Errorf("servers disagree:\n%s\nand\n%s", want, got)
-			} else {
-				want = got
-			}
+	}
+}
+
+// follow takes the steps of a plan one after the other.
+func follow(t *testing.T, s *Server, plan []step, given *book) {
+	for _, st := range plan {
+		code, body := do(s, st)
+		if code >= 500 {
+			t.Errorf("%s %s: %d %s", st.method, st.path, code, body)
 		}
-		late, stop := run(t, e, topic)
-		if got := late.state.dump(); got != want {
-			t.Errorf("a later server disagrees:\n%s\nand\n%s", want, got)
-		}
-		stop()
-		replayCompacted(t, read(t, e, topic), want)
-		for id, text := range given.text {
-			if c := late.state.byID[id]; c != nil && c.text != text {
-				t.Errorf("id %d was answered for %s, now it is %s", id, text, c.text)
-			}
+		if code == 200 && st.schema != "" {
+			given.note(t, body, st.schema)
 		}
 	}
 }

@@ -94,7 +94,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 // ended takes an error for none when it only says that ctx is over.
 func ended(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+	}
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("schema registry: %w", err)
