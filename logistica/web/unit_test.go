@@ -1,0 +1,91 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/waybillhq/waybill/test/browser"
+)
+
+// The modules without a page are tried where they run. Each claim is an
+// expression over them that gives the list of what is wrong.
+func TestModules(t *testing.T) {
+	_, url := serve(t)
+	ctx := browser.New(t)
+	browser.Open(ctx, t, url+"/unit.html")
+	for claim, script := range claims {
+		t.Run(claim, func(t *testing.T) {
+			for _, fault := range browser.Eval[[]string](ctx, t, `(async () => { const wrong = []; `+script+`; return wrong; })()`) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+var claims = map[string]string{
+	"both languages have the same strings with the same places": `
+		const { strings: { en, pt } } = await import("/assets/js/strings.js");
+		const places = (s) => JSON.stringify([...new Set(s.match(/\{\w+\}/g))].sort());
+		for (const key of new Set([...Object.keys(en), ...Object.keys(pt)])) {
+			if (!en[key] || !pt[key]) wrong.push("missing: " + key);
+			else if (places(en[key]) !== places(pt[key])) wrong.push("places differ: " + key);
+			else if (en[key].includes("|") !== pt[key].includes("|")) wrong.push("plural differs: " + key);
+		}`,
+
+	"every state has its words": `
+		const { states } = await import("/assets/js/states.js");
+		const { strings } = await import("/assets/js/strings.js");
+		for (const s of states) for (const kind of ["state", "do", "for"]) if (!strings.en[kind + "." + s]) wrong.push(kind + "." + s);`,
+
+	"language is the stored one, else the first known, else English": `
+		const { detect } = await import("/assets/js/i18n.js");
+		for (const [stored, wanted, want] of [["pt", ["en"], "pt"], [null, ["fr", "pt-PT"], "pt"], ["xx", ["en-GB"], "en"], [null, ["ja"], "en"], [null, undefined, "en"]])
+			if (detect(stored, wanted) !== want) wrong.push(stored + " " + wanted + " = " + detect(stored, wanted));`,
+
+	"prices are read in both notations and nothing else": `
+		const { cents } = await import("/assets/js/format.js");
+		for (const [text, want] of [["12,50", 1250], ["12.5", 1250], [" 7 ", 700], ["0,29", 29], ["1.005", null], ["1.234,50", null], ["-1", null], ["", null], ["1e3", null], ["abc", null], ["12345678", null]])
+			if (cents(text) !== want) wrong.push(text + " = " + cents(text));`,
+
+	"times are read as text and as microseconds": `
+		const { instant } = await import("/assets/js/format.js");
+		const want = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
+		for (const v of ["2026-01-02T03:04:05.006Z", "2026-01-02T00:04:05.006-03:00", want, want * 1000]) if (instant(v)?.getTime() !== want) wrong.push(String(v));
+		for (const v of [null, undefined, "", "soon"]) if (instant(v) !== null) wrong.push(String(v));`,
+
+	// Any interleaving of answers and events ends in the newest state, with
+	// the API's details, and never steps back on the way.
+	"merge ends the same in every order of arrival": `
+		const { fromApi, fromEvent, merge } = await import("/assets/js/order.js");
+		const event = (type, sequence, data) => fromEvent({ type: "logistica.orders." + type, subject: "o", sequence, time: "2026-01-01T00:00:0" + sequence + "Z", data });
+		const api = (version, state) => fromApi({ id: "o", version, state, tracking_token: "t", items: [{ name: "full" }], created_at: "2026-01-01T00:00:00Z", allowed: ["A" + version] });
+		const all = [event("OrderCreated", 1, { items: [{ name: "coarse" }] }), event("OrderStatusChanged", 2, { to: "ASSIGNING" }), event("OrderStatusChanged", 3, { to: "ASSIGNED" }), api(1, "CREATED"), api(2, "ASSIGNING")];
+		const walk = (left, row) => {
+			if (!left.length && (row.state !== "ASSIGNED" || row.version !== 3 || row.tracking_token !== "t" || row.items[0].name !== "full" || row.seen !== 3 || row.allowed))
+				wrong.push(JSON.stringify(row));
+			left.forEach((next, i) => {
+				const merged = merge(row, next);
+				if (row && merged.version < row.version) wrong.push("back from " + row.version);
+				walk(left.toSpliced(i, 1), merged);
+			});
+		};
+		walk(all, undefined);
+		wrong.splice(5);`,
+
+	"an order never counts as older than itself": `
+		const { newestFirst } = await import("/assets/js/order.js");
+		const o = { id: "a", created_at: "2026-01-01T00:00:00Z" };
+		if (newestFirst(o, { ...o }) !== 0) wrong.push("not equal to itself");`,
+
+	"a tracking event that was seen changes nothing": `
+		const { step, newer } = await import("/assets/js/track-model.js");
+		const o = { version: 3, state: "ASSIGNED", timeline: [] };
+		if (step(o, { sequence: 3, data: { to: "CREATED" } }) !== o) wrong.push("repeated");
+		if (step(o, { sequence: 4, data: {} }) !== o) wrong.push("without a state");
+		if (newer({ version: 4 }, o).version !== 4) wrong.push("set back by an old snapshot");`,
+
+	"memory for what is not shown is bounded": `
+		const { Bounded } = await import("/assets/js/bounded.js");
+		const b = new Bounded(3);
+		for (let i = 0; i < 10; i++) b.set(i, i);
+		if ([...b.keys()].join() !== "7,8,9") wrong.push([...b.keys()].join());`,
+}
