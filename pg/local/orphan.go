@@ -73,7 +73,7 @@ func (s *Server) adopt(ctx context.Context, at place) (bool, error) {
 	if err := p.shutdown(ctx, s.cfg.StopTimeout); err != nil {
 		return false, fmt.Errorf("stop server left running: %w", err)
 	}
-	return false, nil
+	return false, discardPID(at.data(), left)
 }
 
 // reload gives an adopted server the settings of today, as far as they can
@@ -103,9 +103,10 @@ func (s *Server) fits(ctx context.Context, p *process, left pidFile) bool {
 }
 
 // discardPID removes a pid file that would keep the new server from starting:
-// garbage, or a number that some other program has by now. That of a dead
-// process stays for Postgres to judge, which also sees orphaned backends by
-// the shared memory noted in it.
+// garbage, or the number of a process that is there but is no server of this
+// data (another program by now, or a dead child nobody collected). The file of
+// a process that is gone stays for Postgres to judge, which also sees orphaned
+// backends by the shared memory noted in it.
 func discardPID(data string, f pidFile) error {
 	if f.pid != 0 && errors.Is(syscall.Kill(f.pid, 0), syscall.ESRCH) {
 		return nil

@@ -77,6 +77,21 @@ func TestRecoveringOrphanIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestOrphanThatIsJustEndingIsReplaced(t *testing.T) {
+	dir := prepared(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
+		s := start(t, local.Config{Dir: dir})
+		s.Detach()
+		kill(t, s.PID(), sig)
+		again := start(t, local.Config{Dir: dir})
+		exec1(t, again.DSN(), "select 1")
+		if again.PID() == s.PID() {
+			t.Errorf("adopted a server that ends by %s", sig)
+		}
+		stop(t, again)
+	}
+}
+
 func TestAdoptedServersEndIsNoticed(t *testing.T) {
 	dir := prepared(t)
 	left := orphan(t, dir, 0)

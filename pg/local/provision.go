@@ -6,18 +6,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// provision makes sure the application's role and database are there. It asks
-// each time: a kill may have come between initdb and here.
+// provision makes sure the application's role and database are there, and
+// tries again while the server p is not ready for it. It asks each time: a kill
+// may have come between initdb and here.
 func (s *Server) provision(ctx context.Context, p *process) error {
-	conn, err := s.connectAdmin(ctx, p)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var err error
+	ended := poll(ctx, 5*time.Millisecond, func() (bool, error) {
+		if err = s.provisionOnce(ctx); err == nil || !passing(err) {
+			return true, nil
+		}
+		gone, how := p.exited()
+		return gone, how
+	})
+	return errors.Join(err, ended)
+}
+
+func (s *Server) provisionOnce(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.dsn(adminRole, s.secret.Admin, "template1"))
 	if err != nil {
-		return err
+		return fmt.Errorf("connect as administrator: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var role, db, spare bool
@@ -54,23 +70,13 @@ func (s *Server) missing(role, db, spare bool) (todo []string) {
 	return append(todo, "alter database "+appDatabase+" owner to "+appRole)
 }
 
-// connectAdmin tries again while the server says it is just starting.
-func (s *Server) connectAdmin(ctx context.Context, p *process) (conn *pgx.Conn, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	perr := poll(ctx, 5*time.Millisecond, func() (bool, error) {
-		if conn, err = pgx.Connect(ctx, s.dsn(adminRole, s.secret.Admin, "template1")); err == nil {
-			return true, nil
-		}
-		var server *pgconn.PgError
-		if errors.As(err, &server) && server.Code != "57P03" {
-			return false, err
-		}
-		gone, how := p.exited()
-		return gone, how
-	})
-	if perr != nil {
-		return nil, fmt.Errorf("connect as administrator: %w", errors.Join(perr, err))
+// passing are the refusals of a server that is starting, recovering from a
+// crash of one of its processes, or out of connections for the moment, and
+// connections that broke.
+func passing(err error) bool {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return true
 	}
-	return conn, nil
+	return strings.HasPrefix(server.Code, "57P") || server.Code == "53300"
 }
