@@ -68,7 +68,7 @@ func (tg *target) send(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	c := tg.dial(t)
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second)) // unpacking takes long under the race detector
 	_, _ = c.Write(raw)
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(c, head); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -104,7 +105,7 @@ func (c *conn) readFrame() ([]byte, error) {
 	for want := 4 + int(size); len(c.buf) < want; {
 		have := len(c.buf)
 		more := min(want-have, max(frameQuantum, have))
-		c.buf = append(c.buf, make([]byte, more)...)
+		c.buf = slices.Grow(c.buf, more)[:have+more]
 		_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
 		if _, err := io.ReadFull(c.src, c.buf[have:]); err != nil {
 			return nil, err

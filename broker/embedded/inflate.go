@@ -18,6 +18,10 @@ import (
 // gigabytes.
 const maxInflated = 64 << 20
 
+// keepInflated is what an idle unpacker may hold on to until the next
+// collection.
+const keepInflated = 32 << 20
+
 var (
 	errInflated = errors.New("larger than 64 MiB when unpacked")
 	errCodec    = errors.New("unknown compression")
@@ -40,7 +44,7 @@ var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
 func inflate(b []byte, codec uint16) (plain []byte, done func(), err error) {
 	u := unpackers.Get().(*unpacker)
 	done = func() {
-		if u.out.Cap()+cap(u.flat) <= 4<<20 {
+		if u.out.Cap()+cap(u.flat) <= keepInflated {
 			unpackers.Put(u)
 		}
 	}

@@ -18,13 +18,13 @@ var errProduce = errors.New("Produce: the body does not parse") //nolint:revive,
 // judgeProduce walks the request without building it: this is the path every
 // record takes.
 func (g *guard) judgeProduce(f *frame) verdict {
-	w := produceWalk{r: kbin.Reader{Src: f.body}, version: f.version}
+	w := produceWalk{r: kbin.Reader{Src: f.body}, version: f.version, batch: -1}
 	if err := w.walk(g.judgeBatch); err != nil {
 		var bad *badBatch
 		if !errors.As(err, &bad) {
 			return refuse("%v", err)
 		}
-		return g.answerProduce(f, bad)
+		return answerProduce(f, bad, w.batch)
 	}
 	if !g.disk.admits(len(f.raw)) {
 		return answerFull(f)
@@ -37,6 +37,7 @@ type produceWalk struct {
 	r       kbin.Reader
 	version int16
 	acks    int16
+	batch   int // number of the batch it stands at
 }
 
 func (w *produceWalk) flexible() bool { return w.version >= 9 }
@@ -84,6 +85,7 @@ func (w *produceWalk) topic(batch func([]byte) error) (int, error) {
 		if !w.r.Ok() {
 			return 0, errProduce
 		}
+		w.batch++
 		if err := batch(records); err != nil {
 			return 0, err
 		}
@@ -139,19 +141,19 @@ func answerFull(f *frame) verdict {
 	if r.Acks == 0 {
 		return refuse("the disk is full")
 	}
-	resp := refusedProduce(r, func(kmsg.ProduceRequestTopicPartition) (*kerr.Error, string) {
+	resp := refusedProduce(r, func() (*kerr.Error, string) {
 		return kerr.KafkaStorageError, "the disk is full"
 	})
 	return answer(resp, "Produce: less than %d MiB are free on the log's disk", reserve>>20)
 }
 
-func refusedProduce(r *kmsg.ProduceRequest, why func(kmsg.ProduceRequestTopicPartition) (*kerr.Error, string)) *kmsg.ProduceResponse {
+func refusedProduce(r *kmsg.ProduceRequest, why func() (*kerr.Error, string)) *kmsg.ProduceResponse {
 	resp := r.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range r.Topics {
 		rt := kmsg.NewProduceResponseTopic()
 		rt.Topic = t.Topic
 		for _, p := range t.Partitions {
-			err, text := why(p)
+			err, text := why()
 			rp := kmsg.NewProduceResponseTopicPartition()
 			rp.Partition, rp.ErrorCode, rp.ErrorMessage = p.Partition, err.Code, &text
 			rt.Partitions = append(rt.Partitions, rp)
@@ -161,9 +163,9 @@ func refusedProduce(r *kmsg.ProduceRequest, why func(kmsg.ProduceRequestTopicPar
 	return resp
 }
 
-// answerProduce tells the producer which batch is bad. The good ones of the
-// same request get an error that it retries: they were not written.
-func (g *guard) answerProduce(f *frame, bad *badBatch) verdict {
+// answerProduce tells the producer which batch is bad. The others of the same
+// request get an error that it retries: they were not written.
+func answerProduce(f *frame, bad *badBatch, at int) verdict {
 	req, err := f.parse()
 	if err != nil {
 		return refuse("%v", err)
@@ -172,9 +174,10 @@ func (g *guard) answerProduce(f *frame, bad *badBatch) verdict {
 	if r.Acks == 0 {
 		return refuse("Produce without acknowledgement: %s", bad.text)
 	}
-	resp := refusedProduce(r, func(p kmsg.ProduceRequestTopicPartition) (*kerr.Error, string) {
-		if b := (*badBatch)(nil); errors.As(g.judgeBatch(p.Records), &b) {
-			return b.code, b.text
+	n := -1
+	resp := refusedProduce(r, func() (*kerr.Error, string) {
+		if n++; n == at {
+			return bad.code, bad.text
 		}
 		return kerr.NotLeaderForPartition, "refused together with another batch of the same request"
 	})
