@@ -249,11 +249,7 @@ func (f *fake) counts(w http.ResponseWriter, _ *http.Request) {
 		state, _ := o["state"].(string)
 		by[state]++
 	}
-	counts := []any{}
-	for state, n := range by {
-		counts = append(counts, map[string]any{"state": state, "count": n})
-	}
-	answer(w, 200, map[string]any{"counts": counts})
+	answer(w, 200, map[string]any{"counts": by})
 }
 
 func (f *fake) track(w http.ResponseWriter, r *http.Request) {

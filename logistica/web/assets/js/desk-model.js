@@ -25,7 +25,7 @@ export class DeskModel {
     this.filter = "";
     this.cursor = "";
     this.evicted = false;
-    this.counts = null;
+    this.counts = null; // state -> how many, from the read model
     this.stats = { count: 0, sum: 0 };
   }
 

@@ -5,7 +5,7 @@ import { states, tone } from "./states.js";
 
 export function StateStrip({ counts, filter, onFilter }) {
   const { t, f } = useLanguage();
-  const known = states.map((state) => ({ state, count: counts?.find((c) => c.state === state)?.count ?? 0 }));
+  const known = states.map((state) => ({ state, count: counts?.[state] ?? 0 }));
   const shown = known.filter((c) => c.count > 0 || c.state === filter);
   const total = known.reduce((n, c) => n + c.count, 0);
   return html`<section class="strip" aria-labelledby="strip-title">
