@@ -41,10 +41,15 @@ ls "$cache"/libs/kafka_2.13-*.jar >/dev/null 2>&1 || fetch
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/waybill-kafka.XXXXXX")
 kafka=
+command=
 
 stop() {
 	local status=$?
 	trap - EXIT INT TERM HUP
+	if [ -n "$command" ]; then
+		kill "$command" 2>/dev/null || true
+		wait "$command" 2>/dev/null || true
+	fi
 	if [ -n "$kafka" ] && kill -0 "$kafka" 2>/dev/null; then
 		kill "$kafka" 2>/dev/null || true
 		for _ in $(seq 100); do
@@ -125,7 +130,11 @@ ready() {
 }
 ready || { tail -50 "$work/kafka.log" >&2; die "Kafka $version did not start"; }
 
+# In the background, for a trap runs at once only while the shell waits.
 status=0
-WAYBILL_TEST_KAFKA=127.0.0.1:$port "$@" || status=$?
+WAYBILL_TEST_KAFKA=127.0.0.1:$port "$@" <&0 &
+command=$!
+wait "$command" || status=$?
+command=
 [ "$status" = 0 ] || { echo "kafka.sh: the command failed ($status); Kafka's log ends:" >&2; tail -20 "$work/kafka.log" >&2; }
 exit "$status"
