@@ -82,7 +82,7 @@ func (s *stream) next() (message, bool) {
 			continue
 		}
 		m := message{at: time.Now()}
-		if json.Unmarshal(data, &m) == nil && m.ID != "" {
+		if json.Unmarshal(data, &m) == nil && m.Type != "" { // not "ready" and the like
 			return m, true
 		}
 	}
