@@ -16,7 +16,7 @@ func TestClientModule(t *testing.T) {
 	if err != nil {
 		t.Skip("node is not on the path")
 	}
-	out, err := exec.CommandContext(t.Context(), node, "--test", "client/").CombinedOutput() //nolint:gosec // found on the path
+	out, err := exec.CommandContext(t.Context(), node, "--test", "client/").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

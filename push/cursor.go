@@ -153,7 +153,7 @@ func appendCursor(b []byte, l *layout, c *cursor) []byte {
 	for _, t := range l.topics {
 		b = appendInt(b, t.partitions)
 		for _, o := range c.next[t.first : t.first+t.partitions] {
-			b = binary.AppendUvarint(b, uint64(o)) //nolint:gosec // offsets are not negative
+			b = binary.AppendUvarint(b, uint64(o))
 		}
 	}
 	pad := cursorBlock - 1 - (len(b)-start+cursorBlock-1)%cursorBlock
@@ -161,7 +161,7 @@ func appendCursor(b []byte, l *layout, c *cursor) []byte {
 }
 
 func appendInt(b []byte, n int) []byte {
-	return binary.AppendUvarint(b, uint64(n)) //nolint:gosec // counts are not negative
+	return binary.AppendUvarint(b, uint64(n))
 }
 
 // place is the inverse of slot.
@@ -227,11 +227,11 @@ func (r *reader) int(most int) int {
 		r.bad = true
 		return 0
 	}
-	return int(v) //nolint:gosec // at most most
+	return int(v)
 }
 
 func (r *reader) offset() int64 {
-	v := int64(r.uint()) //nolint:gosec // checked below
+	v := int64(r.uint())
 	if v < 0 {
 		r.bad = true
 		return 0

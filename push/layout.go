@@ -38,7 +38,7 @@ func newLayout(topics kadm.TopicDetails) (*layout, error) {
 		l.topics = append(l.topics, topicLayout{t.Topic, n, l.slots})
 		l.first[t.Topic] = l.slots
 		l.slots += n
-		fmt.Fprintf(sum, "%q %x\n", t.Topic, t.ID[:])
+		_, _ = fmt.Fprintf(sum, "%q %x\n", t.Topic, t.ID[:])
 	}
 	copy(l.hash[:], sum.Sum(nil))
 	return l, nil
@@ -57,7 +57,7 @@ func (l *layout) slot(topic string, partition int32) int {
 func (l *layout) each(f func(topic string, partition int32, slot int)) {
 	for _, t := range l.topics {
 		for p := range t.partitions {
-			f(t.name, int32(p), t.first+p) //nolint:gosec // partition counts are int32
+			f(t.name, int32(p), t.first+p)
 		}
 	}
 }

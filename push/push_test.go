@@ -80,7 +80,7 @@ func TestResumeContinuesBehindTheCursor(t *testing.T) {
 	s.open(t, "a", third).want("k", 4, 5)
 	s.open(t, "a", ready).want("k", 1, 5)
 
-	res, err := http.Get(s.url + "?channel=a&last_event_id=" + third) //nolint:noctx // the test's own server
+	res, err := http.Get(s.url + "?channel=a&last_event_id=" + third)
 	if err != nil {
 		t.Fatal(err)
 	}

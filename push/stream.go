@@ -24,7 +24,12 @@ func (s *stream) run(ctx context.Context, opening [][]byte) {
 	if !s.write([][]byte{retry(s.hub.cfg.Retry)}) || !s.write(opening) {
 		return
 	}
-	opening = nil // not held while the connection lives
+	s.follow(ctx)
+}
+
+// follow is apart from run so that the opening is not held while the
+// connection lives.
+func (s *stream) follow(ctx context.Context) {
 	var spare [][]byte
 	for {
 		select {
@@ -77,7 +82,7 @@ func (s *stream) write(messages [][]byte) bool {
 		s.conn.extend(s.timeout)
 		n, size := 0, 0
 		for ; n < len(messages) && size < writeChunk; n++ {
-			if _, err := s.w.Write(messages[n]); err != nil {
+			if _, err := s.w.Write(messages[n]); err != nil { //nolint:gosec // an event stream, not markup
 				return false // the client is gone or stuck: there is nobody to tell
 			}
 			size += len(messages[n])

@@ -123,7 +123,7 @@ func (w *world) site(t testing.TB, with func(*push.Config)) *site {
 	t.Helper()
 	cfg := push.Config{
 		Topics: []string{w.topic}, Route: route, Key: testKey,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}
 	if with != nil {
 		with(&cfg)

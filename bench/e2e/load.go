@@ -25,7 +25,11 @@ func (r *run) load(ctx context.Context) time.Duration {
 	for range r.cfg.Customers {
 		customers.Go(func() {
 			for o := range created {
+				// At most one a second each: a person does not leaf through
+				// tracking pages.
+				next := time.Now().Add(time.Second)
 				r.follow(ctx, o)
+				until(ctx, next)
 			}
 		})
 	}

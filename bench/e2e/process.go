@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,7 @@ type Process struct {
 
 	cmd  *exec.Cmd
 	dir  string
+	stop sync.Once
 	done chan error
 	log  bytes.Buffer
 }
@@ -34,14 +36,16 @@ func Start(ctx context.Context, program string) (*Process, error) {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // Postgres' own user must pass through
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	p := &Process{dir: dir, done: make(chan error, 1)}
-	p.cmd = exec.CommandContext(ctx, program, "up", "--dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", //nolint:gosec // ourselves
+	// Not ended by ctx but by Stop: killed, it would leave its Postgres behind.
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "up", "--dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", //nolint:gosec // ourselves
 		"--kafka-listen", "127.0.0.1:0", "--registry-listen", "127.0.0.1:0", "--postgres-port", "0", "--log-level", "warn")
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
-	p.cmd.WaitDelay = 30 * time.Second
+	// A group of its own: Ctrl-C would reach it too, and with ours be the second
+	// signal, at which it ends without stopping Postgres.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -74,16 +78,21 @@ func (p *Process) await(ctx context.Context) error {
 			return ctx.Err()
 		case err := <-p.done:
 			p.done <- err
-			return fmt.Errorf("waybill up ended: %w\n%s", err, p.log.String())
+			return errors.New("waybill up ended before it was ready")
 		}
 	}
 }
 
-// Stop asks it to stop, waits, and removes its folder.
-func (p *Process) Stop() error {
-	_ = p.cmd.Process.Signal(os.Interrupt) // it may be gone already
-	err := <-p.done
-	return errors.Join(err, os.RemoveAll(p.dir))
+// Stop asks it to stop, waits, and removes its folder. Only the first call does.
+func (p *Process) Stop() (err error) {
+	p.stop.Do(func() {
+		_ = p.cmd.Process.Signal(os.Interrupt) // it may be gone already
+		if err = <-p.done; err != nil {
+			err = fmt.Errorf("waybill up: %w\n%s", err, p.log.String())
+		}
+		err = errors.Join(err, os.RemoveAll(p.dir))
+	})
+	return err
 }
 
 // Usage is the processor time used so far in seconds and the resident memory

@@ -4,7 +4,6 @@ package brokertest
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -20,7 +19,7 @@ import (
 // Variable names a real Kafka, host:port, for tests to run on instead.
 const Variable = "WAYBILL_TEST_KAFKA"
 
-func address() string { return os.Getenv(Variable) } //nolint:forbidigo // the only switch between the engines under test
+func address() string { return os.Getenv(Variable) }
 
 // Kafka says whether tests run on a real Kafka.
 func Kafka() bool { return address() != "" }
@@ -36,7 +35,7 @@ type Engine struct {
 // there.
 func New(t testing.TB) *Engine {
 	t.Helper()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	if Kafka() {
 		return &Engine{
 			Config:       broker.Config{Brokers: []string{address()}, Logger: quiet},

@@ -49,7 +49,7 @@ type Broker struct {
 // only; Close stops the broker. A taken port is an error that
 // errors.Is(err, syscall.EADDRINUSE) recognises; a log that is open elsewhere
 // is ErrInUse.
-func Start(ctx context.Context, cfg Config) (*Broker, error) {
+func Start(ctx context.Context, cfg Config) (*Broker, error) { //nolint:contextcheck // ctx bounds the start, not the broker
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

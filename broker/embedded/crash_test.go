@@ -137,7 +137,7 @@ func TestKilledBrokerLosesNothingAcknowledged(t *testing.T) {
 	stop()
 	wg.Wait()
 	c.kill()
-	c = spawn(t, dir, c.addr)
+	spawn(t, dir, c.addr)
 	l.checkRecords(t, cfg)
 	l.checkCommits(t, cfg, killed)
 }

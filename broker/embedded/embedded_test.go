@@ -200,7 +200,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		open = append(open, c)
-		defer func() { _ = c.Close() }()
+		t.Cleanup(func() { _ = c.Close() })
 	}
 	for _, c := range open {
 		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))

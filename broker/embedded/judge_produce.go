@@ -13,7 +13,7 @@ const (
 	maxProducePartitions = 50_000
 )
 
-var errProduce = errors.New("Produce: the body does not parse") //nolint:revive,staticcheck // the request's name
+var errProduce = errors.New("Produce: the body does not parse") //nolint:staticcheck // the request's name
 
 // judgeProduce walks the request without building it: this is the path every
 // record takes.
@@ -105,7 +105,7 @@ func (w *produceWalk) arrayLen() int32 {
 }
 
 func (w *produceWalk) records() []byte {
-	n := 0
+	var n int
 	if w.flexible() {
 		n = int(int32(w.r.Uvarint())) - 1 // #nosec G115
 	} else {

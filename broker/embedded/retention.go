@@ -60,7 +60,7 @@ func (r *retention) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := r.apply(ctx); err != nil && ctx.Err() == nil {
-			r.log.Warn("embedded broker: retention", "err", err)
+			r.log.WarnContext(ctx, "embedded broker: retention", "error", err)
 		}
 		select {
 		case <-ctx.Done():

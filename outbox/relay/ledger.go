@@ -82,11 +82,12 @@ func (l *ledger) waitIdle(ctx context.Context) error {
 func (l *ledger) wait(ctx context.Context, ok func() bool) error {
 	if l.err == nil && !ok() {
 		// Under the lock: a broadcast between check and Wait would be lost.
-		defer context.AfterFunc(ctx, func() {
+		stop := context.AfterFunc(ctx, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.room.Broadcast()
-		})()
+		})
+		defer stop()
 	}
 	for l.err == nil && ctx.Err() == nil && !ok() {
 		l.room.Wait()

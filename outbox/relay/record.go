@@ -171,5 +171,5 @@ func int64at(b []byte) int64 {
 	if len(b) != 8 {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // a bit pattern
+	return int64(binary.BigEndian.Uint64(b))
 }

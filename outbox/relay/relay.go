@@ -91,8 +91,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.session(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return nil
+		case ctx.Err() != nil: // what broke, broke because of the stop
 		case errors.Is(err, wal.ErrSlotInUse):
 			if !standby {
 				r.log.InfoContext(ctx, "standing by: another relay reads the slot")

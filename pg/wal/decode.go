@@ -170,7 +170,7 @@ func Timestamp(v []byte) (time.Time, bool) {
 // timestamp converts Postgres' microseconds since 2000.
 func timestamp(us uint64) time.Time {
 	const epoch = 946684800 // 2000-01-01 in Unix seconds
-	n := int64(us)          //nolint:gosec // two's complement on the wire
+	n := int64(us)
 	return time.Unix(epoch+n/1e6, n%1e6*1e3).UTC()
 }
 

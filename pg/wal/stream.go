@@ -224,7 +224,7 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 		if !asked && now == sent && time.Since(last) < time.Second {
 			continue
 		}
-		if err := s.send(now); err != nil {
+		if err := s.send(now); err != nil { //nolint:contextcheck // see send
 			err = fmt.Errorf("report confirmed position: %w", err)
 			s.failure.Store(&err)
 			_ = s.conn.Conn().Close() // wakes the reader, which reports err
@@ -235,7 +235,7 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 }
 
 // send reports position p. Zero would be read as "nothing yet", which is what
-// it means.
+// it means. pglogrepl takes a context and does not look at it.
 func (s *Stream) send(p LSN) error {
 	return pglogrepl.SendStandbyStatusUpdate(context.Background(), s.conn, pglogrepl.StandbyStatusUpdate{
 		WALWritePosition: p, WALFlushPosition: p, WALApplyPosition: p,
@@ -247,7 +247,7 @@ func (s *Stream) Close(ctx context.Context) {
 	s.stop()
 	s.reporting.Wait()
 	if s.failure.Load() == nil {
-		_ = s.send(s.Confirmed())
+		_ = s.send(s.Confirmed()) //nolint:contextcheck // see send
 	}
 	_ = s.conn.Close(ctx)
 }

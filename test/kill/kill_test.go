@@ -41,7 +41,7 @@ func TestKillsLoseNothingAndDoNothingTwice(t *testing.T) {
 	w := proc.Up(t)
 	n := kills(t)
 	shop := &shop{w: w}
-	ctx, close := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
 	var customers sync.WaitGroup
 	for i := range 8 {
 		customers.Go(func() { shop.trade(ctx, rand.New(rand.NewPCG(uint64(i), 42))) })
@@ -51,19 +51,18 @@ func TestKillsLoseNothingAndDoNothingTwice(t *testing.T) {
 		shop.await(t, 1+r.IntN(40))
 		// Any moment: between commit and publication, publication and mark,
 		// effect and watermark, in the middle of a start.
-		wait := time.NewTimer(time.Duration(r.IntN(400)) * time.Millisecond)
-		<-wait.C
+		pause(t.Context(), time.Duration(r.IntN(400))*time.Millisecond)
 		w.Kill()
 		if i%10 == 9 {
 			t.Logf("killed %d times, %d orders answered", i+1, shop.count())
 		}
 		if r.IntN(5) == 0 { // kill a start, too
-			killDuringStart(w, r)
+			killDuringStart(t, w, r)
 		}
 		w.Start()
 	}
 	shop.await(t, 20)
-	close()
+	stop()
 	customers.Wait()
 
 	book := open(t, w)
@@ -77,20 +76,14 @@ func TestKillsLoseNothingAndDoNothingTwice(t *testing.T) {
 	}
 }
 
-// killDuringStart starts the program and kills it before it is ready.
-func killDuringStart(w *proc.Waybill, r *rand.Rand) {
-	started := make(chan error, 1)
-	go func() { started <- w.TryStart() }()
-	wait := time.NewTimer(time.Duration(50+r.IntN(700)) * time.Millisecond)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		w.Kill()
-	case <-started:
-		w.Kill()
-		return
+// killDuringStart starts the program and kills it, ready or not.
+func killDuringStart(t *testing.T, w *proc.Waybill, r *rand.Rand) {
+	t.Helper()
+	if err := w.Launch(); err != nil {
+		t.Fatal(err)
 	}
-	<-started
+	pause(t.Context(), time.Duration(50+r.IntN(700))*time.Millisecond)
+	w.Kill()
 }
 
 // shop places orders and moves them on. It repeats what was not answered under

@@ -60,8 +60,8 @@ func Write(dir string) error {
 		return err
 	}
 	for name, text := range files {
-		//nolint:gosec // source code is for everyone to read
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+		err := os.WriteFile(filepath.Join(dir, name), text, 0o644) //nolint:gosec // source code is for everybody to read
+		if err != nil {
 			return fmt.Errorf("write generated code: %w", err)
 		}
 	}
@@ -78,7 +78,7 @@ func removeStale(dir string, keep map[string][]byte) error {
 		if _, ok := keep[filepath.Base(path)]; ok {
 			continue
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // a path of the folder asked for
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("read generated code: %w", err)
 		}
@@ -119,7 +119,7 @@ func readSources(dir string) ([]*source, error) {
 }
 
 func readSource(path string) (*source, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // a path of the folder asked for
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
