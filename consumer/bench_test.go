@@ -31,16 +31,16 @@ func BenchmarkConsume(b *testing.B) {
 	}
 	w.publish(recs...)
 	var n atomic.Int64
-	var start time.Time // of the first event: joining the group is not the point
+	start := time.Now() // and again at the first event: joining the group is not the point
 	all := make(chan struct{})
 	b.ResetTimer()
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 		_, err := tx.Exec(ctx, insertEffect, e.Data.Account, e.Data.N)
-		switch n.Add(1) {
-		case 1:
-			start = time.Now()
-		case int64(b.N):
+		switch done := n.Add(1); {
+		case done == int64(b.N):
 			close(all)
+		case done == 1:
+			start = time.Now()
 		}
 		return err
 	}, func(s *setup) { s.cfg.FlushEvery = time.Second })
