@@ -84,7 +84,7 @@ const deliveryOverhead = 64
 // keep appends the frames of one record, each for the channel of the delivery
 // in the same place, and hands each to give.
 func (w *window) keep(frames []*frame, deliveries []Delivery, give func(*channel, *frame)) {
-	k := &kept{slot: frames[0].slot, offset: frames[0].offset,parts: make([]part, 0, len(frames))}
+	k := &kept{slot: frames[0].slot, offset: frames[0].offset, parts: make([]part, 0, len(frames))}
 	var counted *frame
 	for i, f := range frames {
 		ch := w.channel(deliveries[i].Channel) //nolint:gosec // as many as frames
