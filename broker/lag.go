@@ -14,7 +14,7 @@ import (
 // PartitionLag is how far a group is behind on one partition, in records. A
 // nil figure is unknown. A partition the group never committed has its Start,
 // the most it may still have to read, but no Lag: where it begins is its own
-// setting.
+// setting. Where such a partition holds no record, the lag is zero and known.
 type PartitionLag struct {
 	Group     string `json:"group"`
 	Topic     string `json:"topic"`
@@ -98,6 +98,9 @@ func partitionLag(group, topic string, p int32, commits kadm.OffsetResponses, st
 	}
 	if err := errors.Join(err1, err2, commit.Err); err != nil {
 		l.Error = err.Error()
+	}
+	if l.Committed == nil && l.Start != nil && l.End != nil && *l.Start == *l.End {
+		l.Lag = new(int64)
 	}
 	if l.End != nil && l.Committed != nil {
 		// A commit below the start points at records that are gone; what

@@ -55,10 +55,11 @@ func TestLagOfAPartitionWithoutACommitIsUnknown(t *testing.T) {
 	if l := lags[0]; l.Lag == nil || *l.Lag != 3 || *l.Committed != 2 || *l.End != 5 {
 		t.Errorf("partition 0: %+v", l)
 	}
-	for _, l := range lags[1:] {
-		if l.Lag != nil || l.Committed != nil || l.Start == nil || l.End == nil {
-			t.Errorf("partition %d: %+v", l.Partition, l)
-		}
+	if l := lags[1]; l.Lag != nil || l.Committed != nil || l.Start == nil || l.End == nil {
+		t.Errorf("partition 1: %+v", l)
+	}
+	if l := lags[2]; l.Lag == nil || *l.Lag != 0 || l.Committed != nil {
+		t.Errorf("partition 2, which is empty: %+v", l)
 	}
 }
 
