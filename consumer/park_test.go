@@ -216,3 +216,21 @@ func TestAParkedKeyOfATypeWithoutHandlerIsFreed(t *testing.T) {
 	w.until("freed", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 0 })
 	w.contract.Type = was
 }
+
+// A retry that failed has not freed the key.
+func TestNothingOvertakesAKeyWhoseRetryFailed(t *testing.T) {
+	w := newWorld(t, 1)
+	tr := troubleWith(moved{"a", 1})
+	w.start(tr.keep)
+	w.move("a")
+	for n := range 4 {
+		w.until("a retry failed", func() bool { k := w.parked(); return len(k) == 1 && k[0].Attempts >= n+2 })
+		w.move("a", "b")
+		w.until("the partition moves on", func() bool { return w.next() == int64(3+2*n) })
+	}
+	if n := w.number(`SELECT count(*) FROM effect WHERE key = 'a'`); n != 0 {
+		t.Errorf("%d events overtook", n)
+	}
+	tr.mend()
+	w.settled()
+}
