@@ -31,30 +31,36 @@ func Migration() pg.Migration {
 // program that could not make any for so long still finds a place to write.
 const DaysAhead = 7
 
-// EnsureDays makes the partitions of yesterday to DaysAhead from now.
+// EnsureDays makes the partitions of the days around now, which is what a
+// program must wait for before it writes; [KeepDays] makes the others.
 func EnsureDays(ctx context.Context, db daypart.DB, now time.Time) error {
+	return ensure(ctx, db, now.AddDate(0, 0, -1), now.AddDate(0, 0, 1))
+}
+
+func ensure(ctx context.Context, db daypart.DB, from, to time.Time) error {
 	for _, name := range []string{"outbox_events", "outbox_published"} {
 		t := daypart.Table{Schema: "waybill", Name: name}
-		if err := daypart.Ensure(ctx, db, t, now.AddDate(0, 0, -1), now.AddDate(0, 0, DaysAhead)); err != nil {
+		if err := daypart.Ensure(ctx, db, t, from, to); err != nil {
 			return fmt.Errorf("outbox days: %w", err)
 		}
 	}
 	return nil
 }
 
-// KeepDays makes partitions every hour until ctx ends. A failure is logged and
-// tried again the next time: the days ahead give it a week.
+// KeepDays makes partitions up to DaysAhead, at once and then every hour until
+// ctx ends. A failure is logged and tried again the next time: the days ahead
+// give it a week.
 func KeepDays(ctx context.Context, db daypart.DB, log *slog.Logger) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
-	for {
+	for now := time.Now(); ; {
+		if err := ensure(ctx, db, now, now.AddDate(0, 0, DaysAhead)); err != nil && ctx.Err() == nil {
+			log.ErrorContext(ctx, "make partitions ahead", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
-			if err := EnsureDays(ctx, db, now); err != nil && ctx.Err() == nil {
-				log.ErrorContext(ctx, "make partitions ahead", "error", err)
-			}
+		case now = <-tick.C:
 		}
 	}
 }
