@@ -77,7 +77,7 @@ func (s *session) commit(ctx context.Context, cl *kgo.Client, saved []position) 
 	defer cancel()
 	cl.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 		if err = errors.Join(err, refused(resp)); err != nil {
-			s.log.Warn("offsets not committed to the broker", "error", err)
+			s.log.WarnContext(ctx, "offsets not committed to the broker", "error", err)
 		}
 	})
 }

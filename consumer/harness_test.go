@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -187,7 +186,7 @@ func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
 func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup)) *member {
 	w.t.Helper()
 	s := setup{cfg: Config{
-		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		Retry: quickRetry,
 	}}
 	for _, f := range change {

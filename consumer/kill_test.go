@@ -33,7 +33,7 @@ func TestMember(t *testing.T) {
 		t.Skip("a part of TestKilledMembersLoseAndRepeatNothing")
 	}
 	a := strings.Split(*memberArgs, "|")
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	cfg := broker.Config{Brokers: strings.Split(a[1], ","), Logger: quiet}
 	g := New(Deps{DB: openPool(t, a[0], nil), Decoder: plain{}, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
 		return cfg.Client(append(opts, kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(200*time.Millisecond))...)
@@ -68,7 +68,7 @@ type process struct {
 func (w *world) spawn() *process {
 	w.t.Helper()
 	args := strings.Join([]string{w.dsn, strings.Join(w.engine.Brokers, ","), w.contract.Topic, w.group}, "|")
-	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^TestMember$", "-member="+args) //nolint:gosec // ourselves
+	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^TestMember$", "-member="+args)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		w.t.Fatal(err)

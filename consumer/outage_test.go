@@ -23,7 +23,7 @@ func TestAKilledConnectionCountsAgainstNoEvent(t *testing.T) {
 			return err
 		}
 		if kills.Add(1) <= 10 {
-			w.exec(`SELECT pg_terminate_backend($1)`, int32(tx.Conn().PgConn().PID())) //nolint:gosec // a pid
+			w.exec(`SELECT pg_terminate_backend($1)`, int32(tx.Conn().PgConn().PID()))
 			_, err := tx.Exec(ctx, `SELECT 1`)
 			return err
 		}
@@ -39,7 +39,7 @@ func TestAConnectionKilledBeforeCommitIsNoSuccess(t *testing.T) {
 	var kills atomic.Int32
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 		if kills.Add(1) <= 5 {
-			defer w.exec(`SELECT pg_terminate_backend($1)`, int32(tx.Conn().PgConn().PID())) //nolint:gosec // a pid
+			defer w.exec(`SELECT pg_terminate_backend($1)`, int32(tx.Conn().PgConn().PID()))
 		}
 		return keep(ctx, tx, e)
 	})

@@ -46,7 +46,7 @@ func (g *Group) run(ctx context.Context) error {
 	clocks.Go(func() { s.keepInbox(ticking) })
 
 	s.poll(ctx)
-	s.quit(cl)
+	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over
 	stopTicking()
 	clocks.Wait()
 	cut()
@@ -76,6 +76,10 @@ func (s *session) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(partitionBytes),
+		// A member that was killed holds its partitions for so long; Kafka's own
+		// default of 45 s would stop its keys for as long.
+		kgo.SessionTimeout(10 * time.Second),
+		kgo.HeartbeatInterval(2500 * time.Millisecond),
 		// A rebalance waits for handlers: longer than they may take.
 		kgo.RebalanceTimeout(s.cfg.Drain + giveUp + 3*flushWithin),
 	}
@@ -120,7 +124,7 @@ func every(ctx context.Context, d time.Duration, f func(context.Context)) {
 func (s *session) keepInbox(ctx context.Context) {
 	ensure := func(ctx context.Context) {
 		if err := ensureInbox(ctx, s.deps.DB); err != nil && ctx.Err() == nil {
-			s.log.Warn("days without a partition go to the default one", "error", err)
+			s.log.WarnContext(ctx, "days without a partition go to the default one", "error", err)
 		}
 	}
 	ensure(ctx)
