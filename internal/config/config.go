@@ -5,15 +5,12 @@ package config
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/waybillhq/waybill/broker"
 )
@@ -53,30 +50,6 @@ func Default() Config {
 	}
 }
 
-// file is the shape of the configuration file.
-type file struct {
-	DatabaseURL string `yaml:"database_url"`
-	Kafka       struct {
-		Brokers []string `yaml:"brokers"`
-		TLS     *struct {
-			CAFile   string `yaml:"ca_file"`
-			CertFile string `yaml:"cert_file"`
-			KeyFile  string `yaml:"key_file"`
-		} `yaml:"tls"`
-		SASL *struct {
-			Mechanism string `yaml:"mechanism"`
-			User      string `yaml:"user"`
-			Password  string `yaml:"password"`
-		} `yaml:"sasl"`
-	} `yaml:"kafka"`
-	Registry struct {
-		URL      string `yaml:"url"`
-		User     string `yaml:"user"`
-		Password string `yaml:"password"`
-		Bearer   string `yaml:"bearer"`
-	} `yaml:"registry"`
-}
-
 // FromEnvironment adds what the file and the environment say to c. Flags are
 // the caller's to apply afterwards.
 func (c *Config) FromEnvironment() error {
@@ -97,51 +70,6 @@ func (c *Config) FromEnvironment() error {
 	return nil
 }
 
-func (c *Config) fromFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	var in file
-	d := yaml.NewDecoder(f)
-	d.KnownFields(true) // a misspelt key must not be taken for a default
-	if err := d.Decode(&in); err != nil {
-		return err
-	}
-	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
-	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	if s := in.Kafka.SASL; s != nil {
-		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
-	}
-	if t := in.Kafka.TLS; t != nil {
-		c.KafkaTLS, err = tlsConfig(t.CAFile, t.CertFile, t.KeyFile)
-	}
-	return err
-}
-
-func tlsConfig(ca, cert, key string) (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, fmt.Errorf("kafka.tls.ca_file: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("kafka.tls.ca_file: %s holds no certificate", ca)
-		}
-	}
-	if cert != "" || key != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("kafka.tls.cert_file, key_file: %w", err)
-		}
-		out.Certificates = []tls.Certificate{pair}
-	}
-	return out, nil
-}
-
 func split(list string) []string {
 	var out []string
 	for v := range strings.SplitSeq(list, ",") {
@@ -155,15 +83,17 @@ func split(list string) []string {
 // Check refuses addresses that cannot be meant, naming the flag.
 func (c *Config) Check() error {
 	var errs []error
-	for flag, addr := range map[string]string{
-		"--listen": c.Listen, "--kafka-listen": c.KafkaListen,
-		"--registry-listen": c.RegistryListen, "--kafka-advertise": c.KafkaAdvertise,
+	for _, a := range []struct{ flag, addr string }{
+		{"--listen", c.Listen},
+		{"--kafka-listen", c.KafkaListen},
+		{"--kafka-advertise", c.KafkaAdvertise},
+		{"--registry-listen", c.RegistryListen},
 	} {
-		if addr == "" && flag == "--kafka-advertise" {
+		if a.addr == "" && a.flag == "--kafka-advertise" {
 			continue
 		}
-		if err := checkAddress(addr); err != nil {
-			errs = append(errs, fmt.Errorf("%s %q: %w", flag, addr, err))
+		if err := checkAddress(a.addr); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q: %w", a.flag, a.addr, err))
 		}
 	}
 	if c.PostgresPort < 0 || c.PostgresPort > 65535 {

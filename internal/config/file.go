@@ -1,0 +1,115 @@
+package config
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/waybillhq/waybill/broker"
+)
+
+// file is the shape of the configuration file.
+type file struct {
+	DatabaseURL string `yaml:"database_url"`
+	Kafka       struct {
+		Brokers []string `yaml:"brokers"`
+		TLS     *struct {
+			CAFile   string `yaml:"ca_file"`
+			CertFile string `yaml:"cert_file"`
+			KeyFile  string `yaml:"key_file"`
+		} `yaml:"tls"`
+		SASL *struct {
+			Mechanism string `yaml:"mechanism"`
+			User      string `yaml:"user"`
+			Password  string `yaml:"password"`
+		} `yaml:"sasl"`
+	} `yaml:"kafka"`
+	Registry struct {
+		URL      string `yaml:"url"`
+		User     string `yaml:"user"`
+		Password string `yaml:"password"`
+		Bearer   string `yaml:"bearer"`
+	} `yaml:"registry"`
+}
+
+func (c *Config) fromFile(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	in, err := parse(b)
+	if err != nil {
+		return err
+	}
+	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
+	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
+	if s := in.Kafka.SASL; s != nil {
+		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
+	}
+	if t := in.Kafka.TLS; t != nil {
+		c.KafkaTLS, err = tlsConfig(t.CAFile, t.CertFile, t.KeyFile)
+	}
+	return err
+}
+
+// parse refuses what is not understood whole: a misspelt key or a second
+// document must not be taken for a default.
+func parse(b []byte) (in file, err error) {
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(&in); err != nil {
+		if errors.Is(err, io.EOF) { // a file without settings is no mistake
+			err = nil
+		}
+		return in, err
+	}
+	if err := d.Decode(&file{}); !errors.Is(err, io.EOF) {
+		return in, errors.New("want one document")
+	}
+	return in, refuseEmpty(b)
+}
+
+// refuseEmpty refuses a section that is begun and left empty: read as if it
+// were not there, it would send passwords in the clear.
+func refuseEmpty(b []byte) error {
+	var said struct {
+		Kafka map[string]any `yaml:"kafka"`
+	}
+	if err := yaml.Unmarshal(b, &said); err != nil {
+		return err
+	}
+	for _, name := range []string{"tls", "sasl"} {
+		if v, ok := said.Kafka[name]; ok && v == nil {
+			return fmt.Errorf("kafka.%s is empty: fill it in or leave it out (tls: {} trusts the system's authorities)", name)
+		}
+	}
+	return nil
+}
+
+func tlsConfig(ca, cert, key string) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls.ca_file: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("kafka.tls.ca_file: %s holds no certificate", ca)
+		}
+	}
+	if cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls.cert_file, key_file: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
