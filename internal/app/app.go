@@ -51,17 +51,9 @@ func Up(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) 
 	})
 }
 
-// Run plays roles against engines that run elsewhere, all of which cfg names.
+// Run plays roles, some of Roles, against engines that run elsewhere, all of
+// which cfg names.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger, roles ...string) (*App, error) {
-	for _, r := range roles {
-		if !slices.Contains(Roles(), r) {
-			return nil, fmt.Errorf("unknown role %q: want one or more of %v", r, Roles())
-		}
-	}
-	if cfg.DatabaseURL == "" || len(cfg.Brokers) == 0 || cfg.RegistryURL == "" {
-		return nil, fmt.Errorf("roles run against engines of yours: set %s, %s and %s (`waybill up` starts engines itself)",
-			config.EnvDatabaseURL, config.EnvBrokers, config.EnvRegistryURL)
-	}
 	return begin(ctx, cfg, log, func(a *App) error { return a.startRoles(ctx, roles) })
 }
 
@@ -83,10 +75,15 @@ func Broker(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, err
 
 func begin(ctx context.Context, cfg config.Config, log *slog.Logger, start func(*App) error) (*App, error) {
 	a := newApp(cfg, log)
-	if err := start(a); err != nil {
-		return nil, errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+	err := start(a)
+	if err == nil {
+		return a, nil
 	}
-	return a, nil
+	if ctx.Err() != nil { // whatever failed, failed of this
+		log.DebugContext(ctx, "stopping before it was up", "error", err)
+		err = errors.New("asked to stop before it was up")
+	}
+	return nil, errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
 }
 
 func newApp(cfg config.Config, log *slog.Logger) *App {

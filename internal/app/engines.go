@@ -156,26 +156,10 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 	return "http://" + ln.Addr().String(), nil
 }
 
-// serve runs an HTTP server on ln until the stack stops.
-func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
-	done := make(chan error, 1)
-	go func() {
-		err := srv.Serve(ln)
-		if !errors.Is(err, http.ErrServerClosed) {
-			stack.fail(fmt.Errorf("%s: %w", name, err))
-		}
-		done <- err
-	}()
-	stack.onStop(name, func(ctx context.Context) error {
-		err := srv.Shutdown(ctx)
-		<-done
-		return err
-	})
-}
-
-// flagHint adds which flag moves an address that is taken.
+// flagHint adds which flag moves an address that is taken or cannot be had.
 func flagHint(err error, flag string) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
+	var op *net.OpError
+	if errors.Is(err, syscall.EADDRINUSE) || errors.As(err, &op) && op.Op == "listen" {
 		return fmt.Errorf("%w; choose another with %s", err, flag)
 	}
 	return err

@@ -16,12 +16,12 @@ type dirLock struct{ file *os.File }
 
 func lockDir(dir string) (*dirLock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Postgres' own user must pass through; what is inside is 0700
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, fmt.Errorf("data folder %s: %w; choose another with --dir", dir, err)
 	}
 	path := filepath.Join(dir, "waybill.lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock data folder: %w", err)
+		return nil, fmt.Errorf("lock data folder: %w; choose another with --dir", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer func() { _ = f.Close() }()

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// serve runs an HTTP server on ln until the stack stops.
+func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
+	var unused fresh
+	srv.ConnState = unused.follow
+	done := make(chan error, 1)
+	go func() {
+		err := srv.Serve(ln)
+		if !errors.Is(err, http.ErrServerClosed) {
+			stack.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		done <- err
+	}()
+	stack.onStop(name, func(ctx context.Context) error {
+		unused.close()
+		err := srv.Shutdown(ctx)
+		<-done
+		return err
+	})
+}
+
+// fresh is the connections on which nothing was asked yet. Browsers open some
+// in advance, and a server's shutdown waits for them for five seconds.
+type fresh struct {
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+func (f *fresh) follow(c net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(f.conns, c)
+	case f.closed:
+		_ = c.Close()
+	default:
+		if f.conns == nil {
+			f.conns = map[net.Conn]bool{}
+		}
+		f.conns[c] = true
+	}
+}
+
+func (f *fresh) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for c := range f.conns {
+		_ = c.Close()
+	}
+	f.conns = nil
+}
