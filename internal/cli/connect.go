@@ -99,6 +99,14 @@ func (t *target) registryClient() (*registry.Client, error) {
 	})
 }
 
+// registryHint adds which flag names another registry.
+func registryHint(err error) error {
+	if errors.Is(err, registry.ErrUnavailable) {
+		return fmt.Errorf("%w (start one with `waybill up`, or name another with --registry)", err)
+	}
+	return err
+}
+
 var errNoDatabase = errors.New("which database? start `waybill up` in this folder, give its --dir, or set --database or " + config.EnvDatabaseURL)
 
 func (t *target) pool(ctx context.Context) (*pgxpool.Pool, error) {

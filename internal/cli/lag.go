@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,9 +67,26 @@ func showLag(ctx context.Context, out io.Writer, cl *kgo.Client, asJSON bool, gr
 	if err != nil && len(lags) == 0 {
 		return err
 	}
-	if asJSON {
-		return printJSON(out, lags)
+	if missing := absent(groups, lags); err == nil && missing != "" {
+		return fmt.Errorf("group %s does not exist or has read nothing; see waybill groups", missing)
 	}
+	if asJSON {
+		return errors.Join(printJSON(out, lags), err)
+	}
+	return errors.Join(table(out, lagRows(lags)), err)
+}
+
+// absent is the first of groups without a row, empty if there is none.
+func absent(groups []string, lags []broker.PartitionLag) string {
+	for _, g := range groups {
+		if !slices.ContainsFunc(lags, func(l broker.PartitionLag) bool { return l.Group == g }) {
+			return g
+		}
+	}
+	return ""
+}
+
+func lagRows(lags []broker.PartitionLag) [][]string {
 	rows := [][]string{{"GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG"}}
 	for _, l := range lags {
 		committed := "none"
@@ -80,5 +99,5 @@ func showLag(ctx context.Context, out io.Writer, cl *kgo.Client, asJSON bool, gr
 		}
 		rows = append(rows, []string{l.Group, l.Topic, strconv.Itoa(int(l.Partition)), committed, number(l.End), lag})
 	}
-	return table(out, rows)
+	return rows
 }

@@ -1,31 +1,25 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/term"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/registry"
 )
 
-// maxMessage bounds one line of input.
-const maxMessage = 8 << 20
-
 type publishing struct {
 	topic, key, typ, subject, tenant string
-	headers                          []string
+	given                            []string // further headers, as they were given
+	headers                          []kgo.RecordHeader
 	client                           *kgo.Client
 	registry                         *registry.Client
 }
@@ -47,13 +41,16 @@ with --type, or the only one that begins with "TOPIC-".`,
 	f.StringVar(&p.typ, "type", "", "full record name, such as logistica.orders.OrderCreated")
 	f.StringVar(&p.subject, "subject", "", "the registry's subject")
 	f.StringVar(&p.tenant, "tenant", "", "tenant to put into the envelope")
-	f.StringArrayVar(&p.headers, "header", nil, "further header, NAME=VALUE; may be repeated")
+	f.StringArrayVar(&p.given, "header", nil, "further header, NAME=VALUE; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		p.topic = args[0]
+		if err := p.parseHeaders(); err != nil {
+			return err
+		}
 		if err := t.resolve(); err != nil {
 			return err
 		}
-		in, err := messages(cmd, args[1:])
+		in, err := input(cmd, args[1:])
 		if err != nil {
 			return err
 		}
@@ -66,22 +63,22 @@ with --type, or the only one that begins with "TOPIC-".`,
 		}
 		defer p.client.Close()
 		if err := p.findSubject(cmd.Context()); err != nil {
-			return err
+			return registryHint(err)
 		}
-		return p.send(cmd.Context(), in, cmd.OutOrStdout())
+		return registryHint(p.send(cmd.Context(), in, cmd.OutOrStdout()))
 	}
 	return cmd
 }
 
-// messages is the JSON argument, or standard input.
-func messages(cmd *cobra.Command, args []string) (io.Reader, error) {
-	if len(args) == 1 && args[0] != "-" {
-		return strings.NewReader(args[0]), nil
+func (p *publishing) parseHeaders() error {
+	for _, h := range p.given {
+		name, v, ok := strings.Cut(h, "=")
+		if !ok || name == "" {
+			return usagef("--header %q: want NAME=VALUE", h)
+		}
+		p.headers = append(p.headers, kgo.RecordHeader{Key: name, Value: []byte(v)})
 	}
-	if f, ok := cmd.InOrStdin().(*os.File); ok && len(args) == 0 && term.IsTerminal(int(f.Fd())) {
-		return nil, usagef("no message: give it as an argument, or one a line on standard input (- to type them)")
-	}
-	return cmd.InOrStdin(), nil
+	return nil
 }
 
 func (p *publishing) findSubject(ctx context.Context) error {
@@ -105,26 +102,21 @@ func (p *publishing) findSubject(ctx context.Context) error {
 	return nil
 }
 
-// send publishes each line. A line that does not fit is told with its number,
-// and those before it stay sent.
-func (p *publishing) send(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 64<<10), maxMessage)
-	n := 0
-	for lines.Scan() {
-		n++
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
+// send publishes each message. One that does not fit is told with its number,
+// which is that of its line, and those before it stay sent.
+func (p *publishing) send(ctx context.Context, next messages, out io.Writer) error {
+	for n := 1; ; n++ {
+		message, err := next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if err := p.one(ctx, line, out); err != nil {
+		if err == nil && len(message) > 0 {
+			err = p.one(ctx, message, out)
+		}
+		if err != nil {
 			return fmt.Errorf("message %d: %w", n, err)
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("message %d is larger than %s", n+1, size(maxMessage))
-	}
-	return lines.Err()
 }
 
 func (p *publishing) one(ctx context.Context, message []byte, out io.Writer) error {
@@ -132,16 +124,9 @@ func (p *publishing) one(ctx context.Context, message []byte, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	rec := &kgo.Record{Topic: p.topic, Value: value, Headers: p.envelope()}
+	rec := &kgo.Record{Topic: p.topic, Value: value, Headers: append(p.envelope(), p.headers...)}
 	if p.key != "" {
 		rec.Key = []byte(p.key)
-	}
-	for _, h := range p.headers {
-		name, v, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return usagef("--header %q: want NAME=VALUE", h)
-		}
-		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: name, Value: []byte(v)})
 	}
 	err = p.client.ProduceSync(ctx, rec).FirstErr()
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {

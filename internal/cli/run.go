@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ func newRun() *cobra.Command {
 		Long: `Plays one or more roles (` + strings.Join(app.Roles(), ", ") + `) against Postgres, Kafka or Redpanda
 and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 ` + config.EnvBrokers + ` and ` + config.EnvRegistryURL + `.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.MatchAll(cobra.MinimumNArgs(1), knownRoles),
 	}
 	cmd.Flags().StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages, for the role api")
 	level := logFlag(cmd)
@@ -29,6 +30,10 @@ and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 		if err := configure(&cfg); err != nil {
 			return err
 		}
+		if cfg.DatabaseURL == "" || len(cfg.Brokers) == 0 || cfg.RegistryURL == "" {
+			return usagef("roles run against engines of yours: set %s, %s and %s (`waybill up` starts engines itself)",
+				config.EnvDatabaseURL, config.EnvBrokers, config.EnvRegistryURL)
+		}
 		a, err := app.Run(cmd.Context(), cfg, log, roles...)
 		if err != nil {
 			return err
@@ -37,4 +42,13 @@ and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 		return stopAfter(cmd.Context(), a, a.Wait(cmd.Context()))
 	}
 	return cmd
+}
+
+func knownRoles(_ *cobra.Command, roles []string) error {
+	for _, r := range roles {
+		if !slices.Contains(app.Roles(), r) {
+			return usagef("unknown role %q: want one or more of %s", r, strings.Join(app.Roles(), ", "))
+		}
+	}
+	return nil
 }

@@ -27,6 +27,9 @@ one goes on where they stopped.`,
 	group := f.String("group", "", "consumer group to share the topic in")
 	limit := f.Int("count", 0, "stop after so many messages, 0 for none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *limit < 0 {
+			return usagef("--count %d: want 0 or more", *limit)
+		}
 		start := kgo.NewOffset().AtEnd()
 		if *begin {
 			start = kgo.NewOffset().AtStart()
@@ -44,7 +47,7 @@ one goes on where they stopped.`,
 			_, message, err := r.decoder.DecodeAny(cmd.Context(), rec.Value)
 			if err != nil {
 				if errors.Is(err, registry.ErrUnavailable) {
-					return err
+					return registryHint(err)
 				}
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s[%d]@%d: %v\n", rec.Topic, rec.Partition, rec.Offset, err)
 				return err
@@ -87,9 +90,11 @@ func openReader(ctx context.Context, t *target, topic string, opts ...kgo.Opt) (
 	return &reader{client: cl, decoder: registry.NewDecoder(reg)}, nil
 }
 
+// hasTopic refuses a name that is not in topics. One that was asked for by name
+// is, with the broker's error.
 func hasTopic(topics []broker.TopicInfo, name string) error {
 	for _, t := range topics {
-		if t.Name == name {
+		if t.Name == name && t.Partitions > 0 {
 			return nil
 		}
 	}

@@ -24,6 +24,9 @@ func newTail() *cobra.Command {
 		if *last < 0 {
 			return usagef("--last %d: want 0 or more", *last)
 		}
+		if *count < 0 {
+			return usagef("--count %d: want 0 or more", *count)
+		}
 		r, err := openReader(cmd.Context(), t, args[0], kgo.ConsumeTopics(args[0]),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd().Relative(-*last)))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,11 @@ func newTopics() *cobra.Command {
 		topics, err := broker.ListTopics(ctx, cl, args...)
 		if err != nil {
 			return err
+		}
+		for _, name := range args {
+			if err := hasTopic(topics, name); err != nil {
+				return err
+			}
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), topics)
@@ -76,6 +82,9 @@ func newTopicsCreate() *cobra.Command {
 		defer cancel()
 		if *partitions < 1 || *partitions > 1024 {
 			return usagef("--partitions %d: want 1 to 1024", *partitions)
+		}
+		if *retention < 0 && *retention != -time.Second {
+			return usagef("--retention %s: want a duration such as 24h, 0 for the broker's default, or -1s for ever", *retention)
 		}
 		if err := t.resolve(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ An engine that is configured is used instead of one started here:
 		if err != nil {
 			return err
 		}
-		return serveUp(cmd.Context(), a, cmd.OutOrStdout())
+		return serveUp(cmd.Context(), cfg, a, cmd.OutOrStdout())
 	}
 	return cmd
 }
@@ -68,11 +69,11 @@ func configure(cfg *config.Config) error {
 	return nil
 }
 
-func serveUp(ctx context.Context, a *app.App, out io.Writer) error {
+func serveUp(ctx context.Context, cfg config.Config, a *app.App, out io.Writer) error {
 	if err := a.WriteAddresses(); err != nil {
 		return stopAfter(ctx, a, err)
 	}
-	banner(out, a)
+	banner(out, cfg, a)
 	line := startStatusLine(ctx, a, out)
 	err := a.Wait(ctx)
 	line()
@@ -91,22 +92,32 @@ func stopAfter(ctx context.Context, a *app.App, err error) error {
 	return stopped
 }
 
-func banner(out io.Writer, a *app.App) {
+func banner(out io.Writer, cfg config.Config, a *app.App) {
 	at := a.Addresses()
 	_, _ = fmt.Fprintf(out, "\nWaybill is up after %s.\n\n", a.Uptime().Round(time.Millisecond))
-	rows := [][]string{{"  desk", at.HTTP + "/"}}
-	if at.DemoKey != "" {
-		rows = [][]string{{"  desk", at.HTTP + "/#key=" + at.DemoKey}}
-	}
-	rows = append(rows,
-		[]string{"  API", at.HTTP + "/v1  (" + at.HTTP + "/openapi.json)"},
-		[]string{"  broker", at.Kafka + "  (single node, no replication)"},
-		[]string{"  registry", at.Registry},
-		[]string{"  Postgres", at.Database},
-	)
-	if at.DemoKey != "" {
-		rows = append(rows, []string{"  demo key", at.DemoKey})
-	}
-	_ = table(out, rows)
+	_ = table(out, [][]string{
+		{"  desk", at.HTTP + "/#key=" + at.DemoKey},
+		{"  API", at.HTTP + "/v1  (" + at.HTTP + "/openapi.json)"},
+		{"  broker", brokerText(cfg, at)},
+		{"  registry", at.Registry},
+		{"  Postgres", databaseText(cfg, at)},
+		{"  demo key", at.DemoKey},
+	})
 	_, _ = fmt.Fprintln(out)
+}
+
+func brokerText(cfg config.Config, at app.Addresses) string {
+	if len(cfg.Brokers) > 0 {
+		return strings.Join(cfg.Brokers, ",") + "  (yours)"
+	}
+	return at.Kafka + "  (single node, no replication)"
+}
+
+// databaseText is the whole connection string of our own server, whose
+// password is this folder's. Of another it says only that it is used.
+func databaseText(cfg config.Config, at app.Addresses) string {
+	if cfg.DatabaseURL != "" {
+		return "yours, named by " + config.EnvDatabaseURL + " or the configuration file"
+	}
+	return at.Database
 }
