@@ -3,9 +3,9 @@
 
 export function formats(locale) {
   const date = (options) => new Intl.DateTimeFormat(locale, options);
-  const clock = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  const short = date({ hour: "2-digit", minute: "2-digit" });
-  const dayClock = date({ day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" });
+  const clock = date({ hour: "numeric", minute: "2-digit", second: "2-digit" });
+  const short = date({ hour: "numeric", minute: "2-digit" });
+  const dayClock = date({ day: "2-digit", month: "short", hour: "numeric", minute: "2-digit" });
   const full = date({ dateStyle: "medium", timeStyle: "long" });
   const fine = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
