@@ -35,7 +35,7 @@ func (r *run) open(ctx context.Context, path string, asMerchant bool) (*stream, 
 	if asMerchant {
 		req.Header.Set("Authorization", "Bearer "+r.cfg.Key)
 	}
-	resp, err := r.client.Do(req)
+	resp, err := r.client.Do(req) //nolint:bodyclose // the stream closes it
 	if err != nil {
 		return nil, err
 	}
