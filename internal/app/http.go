@@ -13,13 +13,13 @@ import (
 func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
 	var unused fresh
 	srv.ConnState = unused.follow
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		err := srv.Serve(ln)
 		if !errors.Is(err, http.ErrServerClosed) {
 			stack.fail(fmt.Errorf("%s: %w", name, err))
 		}
-		done <- err
 	}()
 	stack.onStop(name, func(ctx context.Context) error {
 		unused.close()

@@ -101,14 +101,22 @@ func hasTopic(topics []broker.TopicInfo, name string) error {
 	return fmt.Errorf("topic %s does not exist; see waybill topics, or create it: waybill topics create %s", name, name)
 }
 
-// follow gives each record to show until ctx ends or limit records were shown.
+// follow gives each record to show until ctx ends, which is no failure, or
+// limit records were shown.
 func (r *reader) follow(ctx context.Context, limit int, show func(*kgo.Record) error) error {
+	err := r.read(ctx, limit, show)
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
+}
+
+func (r *reader) read(ctx context.Context, limit int, show func(*kgo.Record) error) error {
 	shown := 0
 	for {
 		fetches := r.client.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if errs := fetches.Errors(); len(errs) > 0 {
 			return fmt.Errorf("read %s: %w", errs[0].Topic, errs[0].Err)
 		}

@@ -39,7 +39,7 @@ type file struct {
 }
 
 func (c *Config) fromFile(path string) error {
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(path) //nolint:gosec // the operator names it
 	if err != nil {
 		return err
 	}
