@@ -127,7 +127,7 @@ func await[T any](t *testing.T, ch <-chan T, what string) T {
 func checkFree(t *testing.T, w *proc.Waybill) {
 	t.Helper()
 	for i, a := range w.Args {
-		addr := ""
+		var addr string
 		switch a {
 		case "--listen", "--kafka-listen", "--registry-listen":
 			addr = w.Args[i+1]
