@@ -64,13 +64,21 @@ func (c *content) identity() string {
 // state's lock.
 func (st *state) compile(c *content) (*avro.Schema, error) {
 	c.once.Do(func() {
-		c.parsed, c.parseErr = st.parse(c, &avro.SchemaCache{}, 0)
+		c.parsed, c.parseErr = st.parse(c, &reading{done: map[*content]bool{}}, 0)
 		c.canon = sync.OnceValue(func() string { return canonical(c.parsed, c.text) })
 	})
 	return c.parsed, c.parseErr
 }
 
-func (st *state) parse(c *content, known *avro.SchemaCache, depth int) (*avro.Schema, error) {
+// reading is a schema in the course of being parsed. What several references
+// lead to is parsed once: where each of a row of schemas refers to the one
+// before it twice, the ways to the first double with every schema.
+type reading struct {
+	known avro.SchemaCache
+	done  map[*content]bool
+}
+
+func (st *state) parse(c *content, so *reading, depth int) (*avro.Schema, error) {
 	if err := checkKind(c.kind); err != nil {
 		return nil, err
 	}
@@ -82,11 +90,15 @@ func (st *state) parse(c *content, known *avro.SchemaCache, depth int) (*avro.Sc
 		if v == nil {
 			return nil, fmt.Errorf("reference %q: subject %q has no version %d", ref.Name, ref.Subject, ref.Version)
 		}
-		if _, err := st.parse(v.content, known, depth+1); err != nil {
+		if so.done[v.content] {
+			continue
+		}
+		if _, err := st.parse(v.content, so, depth+1); err != nil {
 			return nil, fmt.Errorf("reference %q: %w", ref.Name, err)
 		}
 	}
-	return known.Parse(c.text)
+	so.done[c] = true
+	return so.known.Parse(c.text)
 }
 
 // canonical writes a schema anew, keeping documentation, defaults, aliases and
