@@ -76,6 +76,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, refuse(http.StatusForbidden, "%s", err))
 		return
 	}
+	if misnamed(r, s.cfg.Hosts) {
+		s.fail(w, r, refuse(http.StatusMisdirectedRequest, "On this machine the registry is asked as localhost or by address, not as '%.64s'", r.Host))
+		return
+	}
 	select {
 	case <-s.ready:
 	default:

@@ -22,6 +22,11 @@ type Config struct {
 	Capabilities  broker.Capabilities // of the broker
 	Compatibility compat.Level        // global level where nobody set one; BACKWARD if empty
 	Logger        *slog.Logger        // slog.Default() if nil
+
+	// Hosts are names, in lower case, by which it may be asked on a loopback
+	// address besides localhost: that of a proxy before it which passes the
+	// client's Host on.
+	Hosts []string
 }
 
 // Server is a schema registry. It serves HTTP once it is ready; before that it
