@@ -25,6 +25,7 @@ const (
 	codeInvalidMode           = 42204
 	codeNotPermitted          = 42205
 	codeReferenceExists       = 42206
+	codeInvalidSubject        = 42208
 	codeStore                 = 50001
 )
 

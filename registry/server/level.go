@@ -46,6 +46,9 @@ func (s *Server) putLevel(r *http.Request) (any, error) {
 		return nil, refuse(codeInvalidLevel, "Invalid compatibility level %.32q. Valid values are %s",
 			in.Level, strings.Trim(fmt.Sprint(compat.Levels()), "[]"))
 	}
+	if err := checkSubject(r.PathValue("s")); err != nil {
+		return nil, err
+	}
 	err := s.write(r.Context(), func(*state) ([]draft, error) {
 		return []draft{{configKey(r.PathValue("s")), encode(levelAnswer{level})}}, nil
 	})

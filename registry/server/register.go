@@ -20,6 +20,9 @@ func (s *Server) register(r *http.Request) (any, error) {
 	}
 	var out idAnswer
 	name := r.PathValue("s")
+	if err := checkSubject(name); err != nil {
+		return nil, err
+	}
 	err = s.write(r.Context(), func(st *state) ([]draft, error) {
 		var next *version
 		if v := st.lookup(name, c, false); v != nil {

@@ -1,0 +1,63 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A page of another site may have its name resolve to this machine; its
+// browser then takes the registry for the page's own origin.
+func TestARequestUnderAForeignNameIsRefusedOnLoopback(t *testing.T) {
+	r := fresh(t)
+	port := r.url[strings.LastIndexByte(r.url, ':'):]
+	for host, want := range map[string]int{
+		"evil.example" + port: 421, "evil.example": 421, "127.0.0.1.evil.example" + port: 421, "localhost.evil.example": 421,
+		"evillocalhost": 421, "127.0.0.1" + port: 200, "localhost" + port: 200, "LOCALHOST": 200, "localhost.": 200,
+		"reg.localhost" + port: 200, "[::1]" + port: 200, "192.0.2.1": 200,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/subjects", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := r.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
+
+// Each schema refers to the one before it twice: as many ways lead to the first
+// as two to the power of their number.
+func TestReferencesThatMeetAgainAreReadOnce(t *testing.T) {
+	r := fresh(t)
+	r.want("POST", "/subjects/d0/versions", `{"schema":"{\"type\":\"record\",\"name\":\"D0\",\"fields\":[]}"}`, 200, `{"id":1}`)
+	began := time.Now()
+	for i := 1; i <= 30; i++ {
+		body := fmt.Sprintf(`{"schema":"{\"type\":\"record\",\"name\":\"D%d\",\"fields\":[{\"name\":\"a\",\"type\":\"D%d\"}]}",`+
+			`"references":[{"name":"D%d","subject":"d%d","version":1},{"name":"x","subject":"d%d","version":1}]}`, i, i-1, i-1, i-1, i-1)
+		if status, got := r.ask("POST", fmt.Sprintf("/subjects/d%d/versions", i), body); status != 200 {
+			t.Fatalf("%d: %d %s", i, status, got)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Fatalf("%d schemas took %s", i, took)
+		}
+	}
+}
+
+func TestANameThatCannotBeWrittenDownIsNoSubject(t *testing.T) {
+	r := fresh(t)
+	for _, name := range []string{"%ff", "a%00b", "a%0Ab", "%7f", strings.Repeat("a", 1025)} {
+		r.refused("POST", "/subjects/"+name+"/versions", schema(fieldA), 422, 42208)
+		r.refused("PUT", "/config/"+name, `{"compatibility":"NONE"}`, 422, 42208)
+	}
+	r.want("GET", "/subjects", "", 200, `[]`)
+	r.want("POST", "/subjects/topic%2F1%20-%20%C3%A9-value/versions", schema(fieldA), 200, `{"id":1}`)
+}
