@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -79,21 +80,25 @@ const (
 // sealer encrypts cursors, so that a client learns nothing of how much others
 // receive, and authenticates them.
 //
-// The nonce is derived from the plain text under a key of its own: all
-// processes share one key, and random nonces of 96 bits would run out after
-// 2^32 messages. Equal cursors give equal text, which tells nobody anything.
+// A cursor of the same place is another text each time it is sealed: from equal
+// texts a client would see that the log stood still in between, and so when
+// others receive something. The random part is a counter block of 128 bits, not
+// a nonce of 96, which would run out after 2^32 messages: all processes share
+// one key.
 type sealer struct {
-	aead     cipher.AEAD
-	nonceKey []byte
+	block  cipher.Block
+	macKey []byte
 }
+
+const macSize = 16
 
 func newSealer(key [32]byte) (*sealer, error) {
 	derive := func(info string) ([]byte, error) { return hkdf.Key(sha256.New, key[:], nil, info, 32) }
-	seal, err := derive("waybill push cursor seal")
+	seal, err := derive("waybill push cursor encryption")
 	if err != nil {
 		return nil, fmt.Errorf("derive cursor key: %w", err)
 	}
-	nonce, err := derive("waybill push cursor nonce")
+	mac, err := derive("waybill push cursor authentication")
 	if err != nil {
 		return nil, fmt.Errorf("derive cursor key: %w", err)
 	}
@@ -101,21 +106,16 @@ func newSealer(key [32]byte) (*sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cursor cipher: %w", err)
 	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, fmt.Errorf("cursor cipher: %w", err)
-	}
-	return &sealer{aead, nonce}, nil
+	return &sealer{block, mac}, nil
 }
 
 // seal appends the cursor's text to dst.
 func (s *sealer) seal(dst []byte, l *layout, c *cursor) []byte {
-	plain := appendCursor(make([]byte, 0, 64+3*l.slots), l, c)
-	mac := hmac.New(sha256.New, s.nonceKey)
-	mac.Write(plain)
-	nonce := mac.Sum(nil)[:s.aead.NonceSize()]
-	sealed := s.aead.Seal(nonce, nonce, plain, nil)
-	return base64.RawURLEncoding.AppendEncode(dst, sealed)
+	sealed := make([]byte, aes.BlockSize, 96+3*l.slots)
+	_, _ = rand.Read(sealed) // never fails: the program ends when there is no randomness
+	sealed = appendCursor(sealed, l, c)
+	s.crypt(sealed)
+	return base64.RawURLEncoding.AppendEncode(dst, append(sealed, s.mac(sealed)...))
 }
 
 // open reads text that seal wrote for a log of the same topics.
@@ -124,15 +124,24 @@ func (s *sealer) open(text string, l *layout) (*cursor, error) {
 		return nil, errCursor
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(sealed) < s.aead.NonceSize() {
+	n := len(sealed) - macSize
+	if err != nil || n < aes.BlockSize || !hmac.Equal(s.mac(sealed[:n]), sealed[n:]) {
 		return nil, errCursor
 	}
-	n := s.aead.NonceSize()
-	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], nil)
-	if err != nil {
-		return nil, errCursor
-	}
-	return readCursor(plain, l)
+	s.crypt(sealed[:n])
+	return readCursor(sealed[aes.BlockSize:n], l)
+}
+
+// crypt encrypts or decrypts what follows the random block, in place.
+func (s *sealer) crypt(b []byte) {
+	iv, text := b[:aes.BlockSize], b[aes.BlockSize:]
+	cipher.NewCTR(s.block, iv).XORKeyStream(text, text)
+}
+
+func (s *sealer) mac(b []byte) []byte {
+	h := hmac.New(sha256.New, s.macKey)
+	h.Write(b)
+	return h.Sum(nil)[:macSize]
 }
 
 // appendCursor writes version, the log's hash, epoch, index, part, the number

@@ -135,3 +135,23 @@ func TestCursorStaysInsideOfARecordWhileOthersAreRead(t *testing.T) {
 		t.Errorf("after both records: %+v", c)
 	}
 }
+
+// Whoever sees that the log stood still between two heartbeats or two
+// connections sees when others receive something.
+func TestCursorsOfOnePlaceCannotBeToldFromThoseOfTwo(t *testing.T) {
+	s, l := testSealer(t), testLayout(t, 2)
+	c := &cursor{next: []int64{5, 6}, index: 9}
+	seen := map[string]bool{}
+	for range 100 {
+		text := string(s.seal(nil, l, c))
+		if seen[text] {
+			t.Fatal("the same place gave the same text again")
+		}
+		seen[text] = true
+		for known := range seen { // nor may a part of it repeat
+			if known != text && (known[:16] == text[:16] || known[len(known)-16:] == text[len(text)-16:]) {
+				t.Fatalf("%s and %s share a part", known, text)
+			}
+		}
+	}
+}
