@@ -15,6 +15,7 @@ import (
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/broker/embedded"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/local"
 	"github.com/waybillhq/waybill/registry"
@@ -70,7 +71,7 @@ func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.
 	}
 	e.db, err = pg.Open(ctx, e.dsn, pg.Config{MaxConns: 24})
 	if err != nil {
-		return stop, err
+		return stop, namedBy(err, a.cfg.DatabaseURL != "", config.EnvDatabaseURL)
 	}
 	stopServer := stop
 	return func(ctx context.Context) error {
@@ -107,7 +108,7 @@ func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) error {
 		e.broker = broker.Config{
 			Brokers: a.cfg.Brokers, TLS: a.cfg.KafkaTLS, SASL: a.cfg.KafkaSASL, Logger: a.log,
 		}
-		return nil
+		return namedBy(a.pingBroker(ctx, e.broker), true, config.EnvBrokers)
 	}
 	b, err := embedded.Start(ctx, embedded.Config{
 		Dir: filepath.Join(a.cfg.Dir, "broker"), Listen: a.cfg.KafkaListen,
@@ -154,6 +155,14 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 		return "", ctx.Err()
 	}
 	return "http://" + ln.Addr().String(), nil
+}
+
+// namedBy adds what names an engine that is another's.
+func namedBy(err error, others bool, variable string) error {
+	if err == nil || !others {
+		return err
+	}
+	return fmt.Errorf("%w; it is named by %s or the configuration file", err, variable)
 }
 
 // flagHint adds which flag moves an address that is taken or cannot be had.

@@ -11,6 +11,7 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/logistica/orders"
@@ -43,7 +44,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 	g.Go(func() error { return a.declareTopics(gctx) })
 	g.Go(func() error {
 		_, err := a.engines.registry.Register(gctx, compatibility, p.contracts...)
-		return err
+		return namedBy(err, a.cfg.RegistryURL != "" && errors.Is(err, registry.ErrUnavailable), config.EnvRegistryURL)
 	})
 	return p, g.Wait()
 }

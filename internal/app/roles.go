@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
@@ -101,15 +103,20 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 func (a *App) checks() []api.Check {
 	return []api.Check{
 		{Name: "postgres", Ask: a.engines.db.Ping},
-		{Name: "broker", Ask: a.pingBroker},
+		{Name: "broker", Ask: func(ctx context.Context) error { return a.pingBroker(ctx, a.engines.broker) }},
 	}
 }
 
-func (a *App) pingBroker(ctx context.Context) error {
-	cl, err := a.engines.broker.Client()
+func (a *App) pingBroker(ctx context.Context, cfg broker.Config) error {
+	cl, err := cfg.Client()
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	return cl.Ping(ctx)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := cl.Ping(ctx); err != nil {
+		return fmt.Errorf("no broker answers at %v: %w", cfg.Brokers, err)
+	}
+	return nil
 }

@@ -40,6 +40,7 @@ func (s *stack) run(ctx context.Context, name string, fn func(context.Context) e
 				err = errors.New("ended by itself")
 			}
 			s.fail(fmt.Errorf("%s: %w", name, err))
+			err = nil // told, and not to be told again by the stop
 		}
 		done <- err
 	}()
@@ -65,7 +66,8 @@ func (s *stack) onStop(name string, stop func(context.Context) error) {
 func (s *stack) fail(err error) {
 	select {
 	case s.failed <- err:
-	default: // the first failure stops the program; later ones follow from it
+	default: // the first failure stops the program; later ones mostly follow from it
+		s.log.Warn("failed while another failure is being dealt with", "error", err)
 	}
 }
 
