@@ -75,6 +75,15 @@ func Broker(t testing.TB, args ...string) *Waybill {
 	return w
 }
 
+// Role prepares `waybill run`, which has no folder and does not say when it is
+// ready: it is launched, and where it serves, asked.
+func Role(t testing.TB, role string, args ...string) *Waybill {
+	t.Helper()
+	w := &Waybill{t: t, Args: append([]string{"run", role}, args...)}
+	t.Cleanup(w.end)
+	return w
+}
+
 func prepare(t testing.TB, command string, args ...string) *Waybill {
 	t.Helper()
 	Binary(t)

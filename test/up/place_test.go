@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/waybillhq/waybill/broker/brokertest"
-	"github.com/waybillhq/waybill/pg/pgtest"
 	"github.com/waybillhq/waybill/test/proc"
 )
 
@@ -88,31 +86,4 @@ func TestRunsWithoutRoot(t *testing.T) {
 		t.Errorf("stop: %v\n%s", err, w.Output())
 	}
 	checkNothingRuns(t, w)
-}
-
-func TestEnginesOfOthersAreUsed(t *testing.T) {
-	w := proc.New(t)
-	dsn := pgtest.New(t)
-	w.Env = append(w.Env, "WAYBILL_DATABASE_URL="+dsn)
-	if !brokertest.Kafka() {
-		b := proc.Broker(t)
-		w.Env = append(w.Env, "WAYBILL_REGISTRY_URL="+b.Registry, "WAYBILL_KAFKA_BROKERS="+b.Kafka)
-	}
-	for range 2 { // on what is there already, too
-		w.Start()
-		if w.Database != dsn || w.Postmaster() != 0 {
-			t.Errorf("uses %s, its own Postgres is %d", w.Database, w.Postmaster())
-		}
-		events := listen(t, w, "")
-		id := place(t, w)
-		if e := await(t, events, "the order's event"); e.Subject != id {
-			t.Errorf("event of %s, want %s", e.Subject, id)
-		}
-		if strings.Contains(w.Output(), dsn) || !brokertest.Kafka() && strings.Contains(w.Output(), "single node") {
-			t.Errorf("the banner tells another server's password, or a limit of our own broker:\n%s", w.Output())
-		}
-		if err := w.Stop(); err != nil {
-			t.Fatalf("stop: %v\n%s", err, w.Output())
-		}
-	}
 }
