@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,11 +17,7 @@ var files embed.FS
 
 // Migrations is the tables of this package, for pg.Migrate.
 func Migrations() pg.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return pg.Migration{Package: "consumer", Schema: "waybill", Files: sub}
+	return pg.Migration{Package: "consumer", Schema: "waybill", Files: files}
 }
 
 // Migrate brings the tables of this package up to date and adds the inbox's

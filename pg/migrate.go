@@ -18,8 +18,8 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// Migration is the tables of one package: goose SQL files in the root of Files
-// (use fs.Sub on an embedded folder), numbered on their own. Which of them are
+// Migration is the tables of one package: goose SQL files in the folder
+// migrations of Files, numbered on their own. Which of them are
 // applied is kept in the table Schema.migrations_Package, so packages share a
 // schema without knowing of each other.
 //
@@ -108,7 +108,11 @@ func (m Migration) apply(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("version table: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectCustom, db, m.Files,
+	files, err := fs.Sub(m.Files, "migrations")
+	if err != nil {
+		return fmt.Errorf("read files: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectCustom, db, files,
 		goose.WithStore(store), goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if errors.Is(err, goose.ErrNoMigrations) {
 		return nil

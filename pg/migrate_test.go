@@ -14,7 +14,7 @@ import (
 func files(sql ...string) fstest.MapFS {
 	fs := fstest.MapFS{}
 	for i, text := range sql {
-		name := "0000" + string(rune('1'+i)) + "_step.sql"
+		name := "migrations/0000" + string(rune('1'+i)) + "_step.sql"
 		if !strings.HasPrefix(text, "-- +goose") {
 			text = "-- +goose Up\n" + text
 		}

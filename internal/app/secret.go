@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"embed"
 	"fmt"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -16,11 +15,7 @@ import (
 var migrations embed.FS
 
 func secretMigration() pg.Migration {
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return pg.Migration{Package: "app", Schema: "waybill", Files: sub}
+	return pg.Migration{Package: "app", Schema: "waybill", Files: migrations}
 }
 
 // secret is the random key of that name, the same for every process on this

@@ -7,7 +7,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -20,11 +19,7 @@ var files embed.FS
 
 // Migration is the outbox's part of the schema waybill.
 func Migration() pg.Migration {
-	sub, err := fs.Sub(files, "migrations")
-	if err != nil {
-		panic(err) // the folder is compiled in
-	}
-	return pg.Migration{Package: "outbox", Schema: "waybill", Files: sub}
+	return pg.Migration{Package: "outbox", Schema: "waybill", Files: files}
 }
 
 // DaysAhead is how many days' partitions are made before they are needed: a
