@@ -154,6 +154,19 @@ func TestListStaysBoundedAndLoadsMore(t *testing.T) {
 	browser.Until[bool](ctx, t, `document.querySelector(".more") === null`)
 }
 
+func TestCountsCatchUpWithAReadModelThatLags(t *testing.T) {
+	ctx, f, _ := openDesk(t)
+	f.with(func() { f.staleCounts = 3 })
+	click(ctx, t, "#create")
+	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
+	browser.Until[bool](ctx, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "1"`)
+	f.with(func() {
+		if f.staleCounts != 0 {
+			t.Errorf("%d stale counts were not asked for", f.staleCounts)
+		}
+	})
+}
+
 func TestFilterShowsOneState(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	click(ctx, t, "#create")

@@ -28,6 +28,7 @@ type fake struct {
 	answerAfter  chan struct{} // a creation's answer waits for this, its event does not
 	silent       bool          // no events
 	refuseMoves  bool
+	staleCounts  int      // answer this many requests for counts as if there were no orders
 	creationKeys []string // every Idempotency-Key seen on POST /v1/orders
 }
 
@@ -128,8 +129,10 @@ func (f *fake) make(key string, body map[string]any) map[string]any {
 		"timeline": []any{map[string]any{"state": "CREATED", "at": now}},
 	}
 	f.keys[key], f.orders[id] = id, order
-	f.publish("OrderCreated", order, map[string]any{"order_id": id, "version": 1, "items": body["items"], "total": order["total"], "currency": "BRL",
-		"pickup": map[string]any{"district": "Pinheiros"}, "dropoff": map[string]any{"district": "Bela Vista"}})
+	f.publish("OrderCreated", order, map[string]any{
+		"order_id": id, "version": 1, "items": body["items"], "total": order["total"], "currency": "BRL",
+		"pickup": map[string]any{"district": "Pinheiros"}, "dropoff": map[string]any{"district": "Bela Vista"},
+	})
 	return order
 }
 
@@ -183,8 +186,10 @@ func (f *fake) publish(name string, order, data map[string]any) {
 		return
 	}
 	f.seq++
-	event, _ := json.Marshal(map[string]any{"id": fmt.Sprintf("e%d", f.seq), "type": "logistica.orders." + name, "time": time.Now().UTC(),
-		"subject": order["id"], "sequence": order["version"], "data": data})
+	event, _ := json.Marshal(map[string]any{
+		"id": fmt.Sprintf("e%d", f.seq), "type": "logistica.orders." + name, "time": time.Now().UTC(),
+		"subject": order["id"], "sequence": order["version"], "data": data,
+	})
 	for stream, token := range f.streams {
 		if token == "" || token == order["tracking_token"] {
 			stream <- fmt.Sprintf("id: %d\ndata: %s\n\n", f.seq, event)
@@ -245,6 +250,11 @@ func (f *fake) counts(w http.ResponseWriter, _ *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	by := map[string]int{}
+	if f.staleCounts > 0 {
+		f.staleCounts--
+		answer(w, 200, map[string]any{"counts": by})
+		return
+	}
 	for _, o := range f.orders {
 		state, _ := o["state"].(string)
 		by[state]++
@@ -257,8 +267,10 @@ func (f *fake) track(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	for _, o := range f.orders {
 		if o["tracking_token"] == r.PathValue("token") {
-			answer(w, 200, map[string]any{"state": o["state"], "version": o["version"], "created_at": o["created_at"], "promised_at": o["promised_at"],
-				"merchant": "Cantina da Praça", "items": o["items"], "timeline": o["timeline"]})
+			answer(w, 200, map[string]any{
+				"state": o["state"], "version": o["version"], "created_at": o["created_at"], "promised_at": o["promised_at"],
+				"merchant": "Cantina da Praça", "items": o["items"], "timeline": o["timeline"],
+			})
 			return
 		}
 	}

@@ -12,7 +12,11 @@ import (
 // fillFake makes a day of orders, one in each state and more on the way.
 func fillFake(f *fake) {
 	walks := [][]string{
-		{}, {"ASSIGNING"}, {"ASSIGNING", "UNASSIGNABLE"}, {"ASSIGNING", "ASSIGNED"}, {"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING"},
+		{},
+		{"ASSIGNING"},
+		{"ASSIGNING", "UNASSIGNABLE"},
+		{"ASSIGNING", "ASSIGNED"},
+		{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING"},
 		{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"},
 		{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "FAILED"},
 		{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING"},
@@ -20,8 +24,10 @@ func fillFake(f *fake) {
 		{"CANCELLED"},
 	}
 	for i, walk := range append(walks, walks[7], walks[8], walks[8]) {
-		order := f.make(fmt.Sprint(i), map[string]any{"items": feast, "promised_at": time.Now().Add(45 * time.Minute),
-			"dropoff": map[string]any{"street": "Rua Harmonia", "number": "271", "district": "Vila Madalena"}})
+		order := f.make(fmt.Sprint(i), map[string]any{
+			"items": feast, "promised_at": time.Now().Add(45 * time.Minute),
+			"dropoff": map[string]any{"street": "Rua Harmonia", "number": "271", "district": "Vila Madalena"},
+		})
 		for _, to := range walk {
 			order = f.move(order, to)
 		}

@@ -12,7 +12,7 @@ import { Brand, Connection, SkipLink, Still } from "./parts.js";
 import { isGrave } from "./states.js";
 import { shortId } from "./format.js";
 import { StateStrip } from "./state-strip.js";
-import { onFrame, throttle } from "./throttle.js";
+import { lagging, onFrame, throttle } from "./throttle.js";
 
 function App() {
   const { t } = useLanguage();
@@ -62,7 +62,9 @@ function useDesk(session) {
   const model = useMemo(() => new DeskModel(new Api(session.key), { changed: onFrame(draw), said: setSaid }), []);
   const read = useMemo(() => (how) => model.snapshot(how).then(() => setProblem(null), setProblem), []);
   useEffect(() => {
-    const count = throttle(300, () => model.refreshCounts().catch(() => {}));
+    const recount = () => model.refreshCounts().catch(() => {});
+    const soon = throttle(300, recount), later = lagging(recount);
+    const count = () => { soon(); later.start(); };
     const complete = throttle(1000, () => model.complete().catch(() => {}));
     const close = listen({
       url: "/v1/events",
@@ -73,7 +75,10 @@ function useDesk(session) {
     });
     read();
     count();
-    return close;
+    return () => {
+      close();
+      later.stop();
+    };
   }, []);
   return { model, connection, said, problem, read };
 }

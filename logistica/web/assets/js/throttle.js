@@ -14,6 +14,18 @@ export function throttle(period, work) {
   };
 }
 
+// lagging runs work a few more times after the last call, ever later. What is
+// read follows the event that told of it: by a moment, or, where a consumer was
+// lost and its share waits for another, by many seconds.
+export function lagging(work, waits = [1000, 2000, 4000, 8000, 15_000]) {
+  let timer = 0;
+  const after = (n) => {
+    timer = n < waits.length ? setTimeout(() => { work(); after(n + 1); }, waits[n]) : 0;
+  };
+  const stop = () => clearTimeout(timer);
+  return { stop, start: () => { stop(); after(0); } };
+}
+
 // onFrame calls draw once for all changes of a frame. A hidden page gets no
 // frames; it is drawn by a slow timer so that it is right when shown.
 export function onFrame(draw) {
