@@ -83,7 +83,10 @@ func tally(states map[string]string) map[string]int {
 // does without.
 func bare(page context.Context, t *testing.T) {
 	t.Helper()
-	browser.Eval[string](page, t, `document.documentElement.style.scrollbarGutter = "auto"`)
+	browser.Eval[bool](page, t, `new Promise((drawn) => {
+		document.documentElement.style.scrollbarGutter = "auto";
+		requestAnimationFrame(() => requestAnimationFrame(() => drawn(true)));
+	})`)
 }
 
 // picture takes a screenshot, for the README too where it is asked for.

@@ -115,19 +115,3 @@ func (s *stream) take(got map[string][]string, n int) {
 		got[m.Data.Subject] = append(got[m.Data.Subject], m.fact())
 	}
 }
-
-// ended waits until the stream was cut.
-func (s *stream) ended() {
-	s.t.Helper()
-	late := time.After(patience)
-	for {
-		select {
-		case _, open := <-s.messages:
-			if !open {
-				return
-			}
-		case <-late:
-			s.t.Fatal("the stream of a killed program is still open")
-		}
-	}
-}
