@@ -22,6 +22,7 @@ type commit struct {
 type mark struct {
 	commit    *commit
 	id        uuid.UUID
+	size      int // bytes of the record
 	partition int32
 	offset    int64
 }
@@ -32,8 +33,10 @@ type mark struct {
 type ledger struct {
 	mu       sync.Mutex
 	room     *sync.Cond // something was marked, or failed
-	limit    int
+	limit    int        // of unmarked
+	maxBytes int        // of bytes, but one event alone may be larger
 	unmarked int
+	bytes    int
 	commits  []*commit // oldest first
 	marks    []mark    // acknowledged, not yet taken by the marker
 	spare    []mark
@@ -44,8 +47,8 @@ type ledger struct {
 	failed chan struct{} // closed at the first failure
 }
 
-func newLedger(limit int) *ledger {
-	l := &ledger{limit: limit, wake: make(chan struct{}, 1), failed: make(chan struct{})}
+func newLedger(limit, maxBytes int) *ledger {
+	l := &ledger{limit: limit, maxBytes: maxBytes, wake: make(chan struct{}, 1), failed: make(chan struct{})}
 	l.room = sync.NewCond(&l.mu)
 	return l
 }
@@ -59,15 +62,26 @@ func (l *ledger) begin(at time.Time) *commit {
 }
 
 // add counts one more event into c, waiting while the ledger is full.
-func (l *ledger) add(ctx context.Context, c *commit) error {
+func (l *ledger) add(ctx context.Context, c *commit, size int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.wait(ctx, func() bool { return l.unmarked < l.limit }); err != nil {
+	if err := l.wait(ctx, func() bool {
+		return l.unmarked < l.limit && (l.bytes == 0 || l.bytes+size <= l.maxBytes)
+	}); err != nil {
 		return err
 	}
 	c.unmarked++
 	l.unmarked++
+	l.bytes += size
 	return nil
+}
+
+// waitMarked waits until every event read so far is marked, be its commit
+// read or not.
+func (l *ledger) waitMarked(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, func() bool { return l.unmarked == 0 })
 }
 
 // waitIdle waits until everything read so far is marked.
@@ -101,8 +115,23 @@ func (l *ledger) wait(ctx context.Context, ok func() bool) error {
 func (l *ledger) commit(c *commit, end wal.LSN) {
 	l.mu.Lock()
 	c.end, c.closed = end, true
+	l.merge(c)
 	l.mu.Unlock()
 	l.signal() // a commit whose events are all marked already waits for this
+}
+
+// merge lets the commit before the last one, c, stand for c too if nothing of
+// c is open: servers before 15 send every transaction, and those without an
+// event would pile up while the broker is away.
+func (l *ledger) merge(c *commit) {
+	n := len(l.commits)
+	if c.unmarked > 0 || n < 2 {
+		return
+	}
+	before := l.commits[n-2]
+	before.end = max(before.end, c.end)
+	l.commits[n-1] = nil
+	l.commits = l.commits[:n-1]
 }
 
 func (l *ledger) acknowledge(m mark) {
@@ -131,6 +160,7 @@ func (l *ledger) written(marks []mark) wal.LSN {
 	defer l.mu.Unlock()
 	for _, m := range marks {
 		m.commit.unmarked--
+		l.bytes -= m.size
 	}
 	l.unmarked -= len(marks)
 	clear(marks)

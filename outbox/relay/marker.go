@@ -26,6 +26,7 @@ func (s *session) mark(ctx context.Context) error {
 				continue // the session ends; wait for its close
 			}
 		}
+		s.marks += len(marks)
 		if end := s.ledger.written(marks); end != 0 {
 			s.stream.Confirm(end)
 		}

@@ -93,6 +93,7 @@ type tag struct {
 	record *record
 	id     uuid.UUID
 	commit *commit
+	size   int
 }
 
 func (*tag) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -113,8 +114,15 @@ type record struct {
 
 var records = sync.Pool{New: func() any { return new(record) }}
 
+// maxReusedBuffer keeps a few large events from making the buffers of many
+// small ones large for ever.
+const maxReusedBuffer = 16 << 10
+
 func (t *tag) recycle() {
 	r := t.record
+	if cap(r.buf) > maxReusedBuffer {
+		r.buf = nil
+	}
 	r.Record, r.tag = kgo.Record{}, tag{}
 	records.Put(r)
 }
@@ -149,7 +157,7 @@ func newRecord(r row, schemaID int) (*record, error) {
 		end -= size
 	}
 	rec.buf = b
-	rec.tag = tag{record: rec, id: env.ID}
+	rec.tag = tag{record: rec, id: env.ID, size: len(b)}
 	rec.Record = kgo.Record{
 		Topic: string(r[colTopic]), Key: b[value:key:key], Value: b[:value:value],
 		Headers: rec.headers[:n:n], Context: &rec.tag,

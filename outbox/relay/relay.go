@@ -11,7 +11,9 @@
 // waits for it.
 //
 // Limits: a record that the broker refuses for good stops the whole relay,
-// which says so and tries again; it does not yet let the other partitions go on.
+// which says so and tries it again, alone and ever more seldom; it does not yet
+// let the other partitions go on. What was already on its way behind the record
+// at its first refusal stands before it in the log.
 package relay
 
 import (
@@ -19,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -44,14 +47,18 @@ type Config struct {
 	Publication string
 	// MaxUnmarked bounds the events between reading and mark, 50,000 if zero.
 	MaxUnmarked int
-	// MaxBytes bounds the bytes handed to the broker and not yet acknowledged,
-	// 64 MiB if zero.
+	// MaxBytes bounds the bytes of the events between reading and mark, 64 MiB
+	// if zero.
 	MaxBytes int
+	// MaxBatchBytes bounds what is sent to a partition at once, and with it one
+	// record, 1 MiB if zero. It must not exceed max.message.bytes of any topic,
+	// and is to be raised with outbox.Config.MaxBytes.
+	MaxBatchBytes int
 	// MarkInterval is the least time between two writes of marks, 25 ms if
 	// zero. It bounds the fsyncs the relay costs the database.
 	MarkInterval time.Duration
-	// Retry is the pause before a lost connection or slot is tried again,
-	// 500 ms if zero.
+	// Retry is the pause before what failed is tried again, 500 ms if zero. It
+	// doubles, up to twentyfold, while nothing moves.
 	Retry      time.Duration
 	Logger     *slog.Logger          // slog.Default if nil
 	Registerer prometheus.Registerer // of the metrics; none if nil
@@ -59,12 +66,16 @@ type Config struct {
 
 // Relay is the outbox's reader.
 type Relay struct {
-	db      *pgxpool.Pool
-	client  NewClient
-	schemas *schemaIDs
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
+	db       *pgxpool.Pool
+	client   NewClient
+	registry Schemas
+	cfg      Config
+	log      *slog.Logger
+	metrics  *metrics
+
+	// Of Run alone, from one session to the next:
+	stuck    stuck
+	unusable bool // the slot exists and cannot be read any more
 }
 
 // New makes a relay for the database of db. The role needs REPLICATION.
@@ -73,71 +84,109 @@ func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
 	cfg.MaxBytes = orDefault(cfg.MaxBytes, 64<<20)
+	cfg.MaxBatchBytes = orDefault(cfg.MaxBatchBytes, 1<<20)
 	cfg.MarkInterval = orDefault(cfg.MarkInterval, 25*time.Millisecond)
 	cfg.Retry = orDefault(cfg.Retry, 500*time.Millisecond)
 	cfg.Logger = orDefault(cfg.Logger, slog.Default())
 	return &Relay{
-		db: db, client: client, cfg: cfg, metrics: newMetrics(cfg.Registerer),
-		schemas: newSchemaIDs(db, schemas),
-		log:     cfg.Logger.With("part", "relay", "slot", cfg.Slot),
+		db: db, client: client, registry: schemas, cfg: cfg, metrics: newMetrics(cfg.Registerer),
+		log: cfg.Logger.With("part", "relay", "slot", cfg.Slot),
 	}
 }
 
 // Run relays until ctx ends, reopening what breaks. It then waits up to five
 // seconds for the broker's word on what is in flight, so that an orderly stop
-// leaves nothing to send again, and returns nil.
+// leaves nothing to send again but a transaction it was in the middle of, and
+// returns nil.
 func (r *Relay) Run(ctx context.Context) error {
 	standby := false
+	wait := r.cfg.Retry
 	for ctx.Err() == nil {
-		err := r.session(ctx)
+		moved, err := r.session(ctx)
+		if moved || errors.Is(err, wal.ErrSlotInUse) {
+			wait = r.cfg.Retry
+		}
 		switch {
 		case ctx.Err() != nil: // what broke, broke because of the stop
+			if err != nil {
+				r.log.WarnContext(ctx, "stopped untidily; events may be sent again", "error", err)
+			}
+			return nil
 		case errors.Is(err, wal.ErrSlotInUse):
 			if !standby {
 				r.log.InfoContext(ctx, "standing by: another relay reads the slot")
 			}
 			standby = true
-		case err != nil:
+		default:
 			standby = false
 			r.metrics.failures.Inc()
-			r.log.ErrorContext(ctx, "relay stopped, trying again", "error", err, "in", r.cfg.Retry)
+			r.log.ErrorContext(ctx, "relay stopped, trying again", "error", err, "in", wait)
 		}
-		pause(ctx, r.cfg.Retry)
+		pause(ctx, wait)
+		wait = min(2*wait, 20*r.cfg.Retry)
 	}
 	return nil
 }
 
-// session relays over one replication connection until it breaks or ctx ends.
-func (r *Relay) session(ctx context.Context) error {
-	complete, err := r.ensureSlot(ctx)
-	if err != nil {
-		return err
+// session relays over one replication connection until it breaks, or until ctx
+// ends (nil). It tells whether any event came through.
+func (r *Relay) session(ctx context.Context) (moved bool, err error) {
+	if err := r.ensureSlot(ctx); err != nil {
+		return false, unlessDone(ctx, err)
 	}
 	stream, err := wal.Open(ctx, wal.Config{
 		Conn: &r.db.Config().ConnConfig.Config, Slot: r.cfg.Slot, Publication: r.cfg.Publication,
 	})
 	if err != nil {
-		return err
+		return false, unlessDone(ctx, err)
 	}
-	defer stream.Close(context.WithoutCancel(ctx))
-
-	client, err := r.client(
-		kgo.ProducerLinger(0),
-		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.MaxBufferedRecords(r.cfg.MaxUnmarked),
-		kgo.MaxBufferedBytes(r.cfg.MaxBytes),
-	)
+	defer closeStream(ctx, stream)
+	// Only now: while we read the slot, nobody makes it anew.
+	complete, err := r.isComplete(ctx)
 	if err != nil {
-		return fmt.Errorf("broker client: %w", err)
+		return false, unlessDone(ctx, err)
+	}
+	client, err := r.newClient()
+	if err != nil {
+		return false, err
 	}
 	defer client.Close()
 
 	s := newSession(r, stream, client)
-	if err := s.run(ctx, !complete); err != nil {
-		return err
+	err = s.run(ctx, !complete)
+	r.stuck = s.stuckAfter(err)
+	r.unusable = publicationMissing(err)
+	return s.marks > 0, err
+}
+
+func (r *Relay) newClient() (*kgo.Client, error) {
+	client, err := r.client(
+		kgo.ProducerLinger(0),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(int32(min(r.cfg.MaxBatchBytes, math.MaxInt32))), //nolint:gosec // bounded
+		// Above what the ledger lets through, so that the client never blocks.
+		kgo.MaxBufferedRecords(r.cfg.MaxUnmarked+1),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("broker client: %w", err)
 	}
-	return ctx.Err()
+	return client, nil
+}
+
+// closeStream is bounded: the server may have gone without a word.
+func closeStream(ctx context.Context, s *wal.Stream) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	s.Close(ctx)
+}
+
+// unlessDone is err, or nil if ctx has ended, which then is the cause.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // Slot is the name of the replication slot the relay reads.

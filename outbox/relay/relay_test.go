@@ -56,10 +56,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOn(t, pgtest.New(t))
+}
+
+func newWorldOn(t *testing.T, dsn string) *world {
+	t.Helper()
 	w := &world{t: t, engine: brokertest.New(t)}
 	w.contract = event.MustContract(brokertest.Topic(t, "noted"), "/test", notedSchema)
 	w.ob = outbox.New([]*event.Contract{w.contract}, outbox.Config{})
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), dsn, pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

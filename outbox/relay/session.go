@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -14,6 +15,9 @@ import (
 
 // drainTimeout bounds the wait for the broker's word when the relay stops.
 const drainTimeout = 5 * time.Second
+
+// markTimeout bounds the wait for the last marks when the relay stops.
+const markTimeout = 5 * time.Second
 
 // session is what lives as long as one replication connection. The reader
 // fills the ledger, the broker's acknowledgements tick it off, the marker
@@ -28,20 +32,30 @@ type session struct {
 	ctx     context.Context // the decoder's callbacks are given none
 	tx      *commit
 	columns columns
+	schemas *schemaIDs
+	stuck   stuck
+	read    []uuid.UUID // of tx, while something is stuck
+
+	marks int // of the marker, until it ends: how many were written
 }
 
 func newSession(r *Relay, stream *wal.Stream, client *kgo.Client) *session {
-	return &session{Relay: r, stream: stream, client: client, ledger: newLedger(r.cfg.MaxUnmarked)}
+	return &session{
+		Relay: r, stream: stream, client: client, ledger: newLedger(r.cfg.MaxUnmarked, r.cfg.MaxBytes),
+		schemas: newSchemaIDs(r.db, r.registry), stuck: r.stuck,
+	}
 }
 
 // run relays until ctx ends (nil) or something breaks.
 func (s *session) run(ctx context.Context, backfill bool) error {
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.read(gctx, backfill) })
+	g.Go(func() error { return s.readAll(gctx, backfill) })
 	// The marker outlives ctx: it ends once the reader has ended and what was
 	// in flight is acknowledged and marked, or too late.
+	markCtx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
 	marked := make(chan error, 1)
-	go func() { marked <- s.mark(context.WithoutCancel(ctx)) }()
+	go func() { marked <- s.mark(markCtx) }()
 	g.Go(func() error {
 		select {
 		case <-gctx.Done():
@@ -51,11 +65,18 @@ func (s *session) run(ctx context.Context, backfill bool) error {
 		}
 	})
 	err := g.Wait()
-	if err == nil || errors.Is(err, context.Canceled) {
+	if s.ledger.failure() == nil {
+		// Also when the reader broke: what it had sent would be sent again,
+		// and again if it breaks at the same place the next time.
 		s.drain(ctx)
-		err = nil
 	}
 	s.ledger.close()
+	late := time.AfterFunc(markTimeout, giveUp)
+	defer late.Stop()
+	s.metrics.inFlight.Set(0)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil
+	}
 	return errors.Join(err, <-marked)
 }
 
@@ -68,7 +89,7 @@ func (s *session) drain(ctx context.Context) {
 	}
 }
 
-func (s *session) read(ctx context.Context, backfill bool) error {
+func (s *session) readAll(ctx context.Context, backfill bool) error {
 	s.ctx = ctx
 	defer s.ledger.abandonOpen()
 	if backfill {
@@ -103,6 +124,7 @@ func (s *session) keepalive(end wal.LSN) {
 // Begin opens an entry in the ledger.
 func (s *session) Begin(t wal.Begin) error {
 	s.tx = s.ledger.begin(t.CommitTime)
+	s.read = s.read[:0]
 	return nil
 }
 
@@ -126,21 +148,35 @@ func (s *session) Commit(end wal.LSN) error {
 	return nil
 }
 
-// publish gives one event to the broker and counts it into tx.
+// publish sees one event to the broker.
 func (s *session) publish(tx *commit, r row) error {
+	id := r.id()
+	s.noteRead(id)
+	switch {
+	case s.stuck.before[id]:
+		return nil
+	case id == s.stuck.id:
+		return s.publishAlone(tx, r)
+	}
+	return s.produce(tx, r)
+}
+
+// produce gives one event to the broker and counts it into tx.
+func (s *session) produce(tx *commit, r row) error {
 	id, err := s.schemas.id(s.ctx, r.fingerprint())
 	if err != nil {
-		return err
+		return s.stuckAt(r.id(), err)
 	}
 	rec, err := newRecord(r, id)
 	if err != nil {
-		return fmt.Errorf("outbox row %s: %w", r.id(), err)
+		return s.stuckAt(r.id(), err)
 	}
-	if err := s.ledger.add(s.ctx, tx); err != nil {
+	if err := s.ledger.add(s.ctx, tx, rec.tag.size); err != nil {
 		return err
 	}
 	rec.tag.commit = tx
-	s.client.Produce(s.ctx, &rec.Record, s.acknowledged)
+	// Not s.ctx: what is on its way when the reader ends is still wanted.
+	s.client.Produce(context.WithoutCancel(s.ctx), &rec.Record, s.acknowledged)
 	return nil
 }
 
@@ -148,10 +184,10 @@ func (s *session) publish(tx *commit, r row) error {
 func (s *session) acknowledged(rec *kgo.Record, err error) {
 	t := rec.Context.(*tag)
 	if err != nil {
-		s.ledger.fail(fmt.Errorf("publish event %s to %s: %w", t.id, rec.Topic, err))
+		s.ledger.fail(&stuckError{t.id, fmt.Errorf("publish to topic %q: %w", rec.Topic, err)})
 		return
 	}
 	s.metrics.published(rec.Topic, t.commit.time)
-	s.ledger.acknowledge(mark{commit: t.commit, id: t.id, partition: rec.Partition, offset: rec.Offset})
+	s.ledger.acknowledge(mark{commit: t.commit, id: t.id, size: t.size, partition: rec.Partition, offset: rec.Offset})
 	t.recycle()
 }

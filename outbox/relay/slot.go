@@ -2,10 +2,13 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // SlotName is the default slot of a database. Slots belong to the whole
@@ -23,33 +26,113 @@ func SlotName(database string) string {
 	return name[:min(len(name), 63)] // the server's limit
 }
 
-// ensureSlot creates the slot if it is not there and tells whether its stream
-// is complete. What committed before a slot was created is not in it: the rows
-// without a mark must then be published from the table, and until that is
-// written down a crash may have come in between.
-func (r *Relay) ensureSlot(ctx context.Context) (complete bool, err error) {
-	var exists bool
-	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1),
-		EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.cfg.Slot).Scan(&exists, &complete)
-	if err != nil {
-		return false, fmt.Errorf("look for slot %s: %w", r.cfg.Slot, err)
+// ensureSlot creates the slot if it is not there, and makes it anew if it
+// cannot be read any more. What committed before a slot was created is not in
+// it: the rows without a mark must then be published from the table.
+func (r *Relay) ensureSlot(ctx context.Context) error {
+	if err := r.checkPublication(ctx); err != nil {
+		// What commits meanwhile will never be in the stream.
+		return errors.Join(err, r.forgetComplete(ctx))
 	}
-	if exists {
-		return complete, nil
+	exists, lost, err := r.lookAtSlot(ctx)
+	switch {
+	case err != nil:
+		return err
+	case exists && !lost && !r.unusable:
+		return nil
+	case exists:
+		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
+			"hint", "it kept more WAL than max_slot_wal_keep_size, or its publication was dropped")
+		// Before the drop: a crash must not leave a new slot that looks complete.
+		if err := r.forgetComplete(ctx); err != nil {
+			return err
+		}
+		if _, err := r.db.Exec(ctx, `SELECT pg_drop_replication_slot($1)`, r.cfg.Slot); err != nil {
+			return fmt.Errorf("drop lost slot %s: %w", r.cfg.Slot, err)
+		}
 	}
-	if complete {
-		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
+	if err := r.forgetComplete(ctx); err != nil {
+		return err
 	}
-	if _, err = r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot); err != nil {
-		return false, fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
-	}
-	r.log.InfoContext(ctx, "creating the replication slot")
-	_, err = r.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, r.cfg.Slot)
-	if err != nil {
-		return false, fmt.Errorf("create slot %s (wal_level must be logical and the role needs REPLICATION): %w", r.cfg.Slot, err)
-	}
-	return false, nil
+	return r.createSlot(ctx)
 }
+
+// lookAtSlot tells whether the slot is there, and whether the server gave it
+// up.
+func (r *Relay) lookAtSlot(ctx context.Context) (exists, lost bool, err error) {
+	var here bool
+	err = r.db.QueryRow(ctx, `SELECT coalesce(wal_status, '') = 'lost' AND NOT active,
+		coalesce(database = current_database() AND plugin = 'pgoutput', false)
+		FROM pg_replication_slots WHERE slot_name = $1`, r.cfg.Slot).Scan(&lost, &here)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, false, nil
+	case err != nil:
+		return false, false, fmt.Errorf("look for slot %s: %w", r.cfg.Slot, err)
+	case !here:
+		return false, false, fmt.Errorf("slot %s belongs to another database or plugin: choose another name", r.cfg.Slot)
+	}
+	return true, lost, nil
+}
+
+// createSlot waits for the transactions that are open now, which the server
+// has to see the end of.
+func (r *Relay) createSlot(ctx context.Context) error {
+	r.log.InfoContext(ctx, "creating the replication slot")
+	slow := time.AfterFunc(10*time.Second, func() {
+		r.log.WarnContext(ctx, "still creating the replication slot: it waits for transactions that were open before; nothing is published until they end")
+	})
+	defer slow.Stop()
+	_, err := r.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, r.cfg.Slot)
+	if err != nil {
+		return fmt.Errorf("create slot %s (wal_level must be logical and the role needs REPLICATION): %w", r.cfg.Slot, err)
+	}
+	return nil
+}
+
+// isComplete tells whether all that committed before the slot is published. A
+// crash may have come between the slot's creation and the end of the back-fill.
+func (r *Relay) isComplete(ctx context.Context) (complete bool, err error) {
+	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.cfg.Slot).Scan(&complete)
+	if err != nil {
+		return false, fmt.Errorf("look whether slot %s is complete: %w", r.cfg.Slot, err)
+	}
+	return complete, nil
+}
+
+func (r *Relay) forgetComplete(ctx context.Context) error {
+	if _, err := r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot); err != nil {
+		return fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
+	}
+	return nil
+}
+
+// checkPublication refuses a publication that leaves events out: the stream
+// would be silent, not broken. A schema dropped and made again leaves one
+// behind that is empty.
+func (r *Relay) checkPublication(ctx context.Context) error {
+	var whole bool
+	err := r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_publication p JOIN pg_publication_tables t USING (pubname)
+		WHERE pubname = $1 AND pubinsert AND pubviaroot AND schemaname = 'waybill' AND tablename = 'outbox_events'
+		AND to_jsonb(t)->>'rowfilter' IS NULL)`, r.cfg.Publication).Scan(&whole)
+	if err != nil {
+		return fmt.Errorf("look at publication %s: %w", r.cfg.Publication, err)
+	}
+	if !whole {
+		return fmt.Errorf("publication %[1]s does not carry the inserts of waybill.outbox_events: CREATE PUBLICATION %[1]s FOR TABLE waybill.outbox_events WITH (publish = 'insert', publish_via_partition_root = true), or add the table to it", r.cfg.Publication)
+	}
+	return nil
+}
+
+// publicationMissing tells of a slot that wants to read WAL from a time when
+// its publication did not exist. It never gets past that, not even when there
+// is one again.
+func publicationMissing(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == undefinedObject
+}
+
+const undefinedObject = "42704"
 
 // backfill publishes the rows that have no mark, oldest first: those from
 // before the slot, and perhaps some that the stream will bring again, under

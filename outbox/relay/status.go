@@ -38,14 +38,16 @@ func ReadStatus(ctx context.Context, db *pgxpool.Pool, slot string) (Status, err
 	s := Status{Slot: SlotStatus{Name: orDefault(slot, SlotName(db.Config().ConnConfig.Database))}}
 	err := db.QueryRow(ctx, `SELECT count(*), min(time) FROM (
 		SELECT time FROM waybill.outbox_events e
-		WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id) LIMIT $1) unpublished`,
+		WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id) ORDER BY id LIMIT $1) unpublished`,
 		countLimit).Scan(&s.Backlog, &s.Oldest)
 	if err != nil {
 		return s, fmt.Errorf("count the outbox's backlog: %w", err)
 	}
 	s.BacklogIsFloor = s.Backlog == countLimit
-	err = db.QueryRow(ctx, `SELECT active, pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
-		pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, coalesce(wal_status, '')
+	// A slot that is being created has confirmed nothing; one that is lost keeps
+	// no WAL.
+	err = db.QueryRow(ctx, `SELECT active, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn), 0)::bigint,
+		coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint, coalesce(wal_status, '')
 		FROM pg_replication_slots WHERE slot_name = $1`, s.Slot.Name).
 		Scan(&s.Slot.Active, &s.Slot.LagBytes, &s.Slot.RetainedBytes, &s.Slot.WALStatus)
 	if errors.Is(err, pgx.ErrNoRows) {
