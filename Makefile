@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 10
 
-.PHONY: up build test lint bench e2e setup clean test-kafka test-kill fuzz generate fmt
+.PHONY: up build test lint bench e2e setup clean test-kafka test-kill fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -49,6 +49,10 @@ lint: $(BIN)/golangci-lint
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+## picture: docs/img from a real run
+picture: setup
+	WAYBILL_PICTURES=$(CURDIR)/docs/img $(GO) test -count=1 -run Look ./test/e2e/
 
 ## fmt: format the code as lint wants it
 fmt: $(BIN)/golangci-lint

@@ -26,7 +26,14 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := pg.Migrate(ctx, pool, Migrations()); err != nil {
 		return err
 	}
-	return ensureInbox(ctx, pool)
+	return EnsureDays(ctx, pool)
+}
+
+// EnsureDays adds the inbox's partitions of the days around now. A program
+// waits for it before it runs a group, which then makes the others: a claim
+// that is written while its own day is being added may be refused, once.
+func EnsureDays(ctx context.Context, pool *pgxpool.Pool) error {
+	return ensureInbox(ctx, pool, 1, 1)
 }
 
 // Days of the inbox that have a partition: what a topic of a week may still
@@ -37,10 +44,10 @@ const (
 	daysAhead = 3
 )
 
-func ensureInbox(ctx context.Context, pool *pgxpool.Pool) error {
+func ensureInbox(ctx context.Context, pool *pgxpool.Pool, back, ahead int) error {
 	now := time.Now()
 	err := daypart.Ensure(ctx, pool, daypart.Table{Schema: "waybill", Name: "inbox"},
-		now.AddDate(0, 0, -daysBack), now.AddDate(0, 0, daysAhead))
+		now.AddDate(0, 0, -back), now.AddDate(0, 0, ahead))
 	if err != nil {
 		return fmt.Errorf("partitions of the inbox: %w", err)
 	}

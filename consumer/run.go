@@ -123,7 +123,7 @@ func every(ctx context.Context, d time.Duration, f func(context.Context)) {
 
 func (s *session) keepInbox(ctx context.Context) {
 	ensure := func(ctx context.Context) {
-		if err := ensureInbox(ctx, s.deps.DB); err != nil && ctx.Err() == nil {
+		if err := ensureInbox(ctx, s.deps.DB, daysBack, daysAhead); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "days without a partition go to the default one", "error", err)
 		}
 	}

@@ -49,20 +49,18 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 	return p, g.Wait()
 }
 
-func (a *App) prepareDatabase(ctx context.Context, p *product) (err error) {
+func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
 	if err := pg.Migrate(ctx, db, tables.Migration(), consumer.Migrations(), secretMigration(),
 		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
-	if err := tables.EnsureDays(ctx, db, time.Now()); err != nil {
-		return err
-	}
-	if err := p.outbox.Declare(ctx, db); err != nil {
-		return err
-	}
-	p.pushKey, err = secret(ctx, db, "push cursor")
-	return err
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return tables.EnsureDays(gctx, db, time.Now()) })
+	g.Go(func() error { return consumer.EnsureDays(gctx, db) })
+	g.Go(func() error { return p.outbox.Declare(gctx, db) })
+	g.Go(func() (err error) { p.pushKey, err = secret(gctx, db, "push cursor"); return err })
+	return g.Wait()
 }
 
 // declareTopics creates the topics. One that is there but differs is told and

@@ -40,7 +40,8 @@ func kills(t *testing.T) int {
 func TestKillsLoseNothingAndDoNothingTwice(t *testing.T) {
 	w := proc.Up(t)
 	n := kills(t)
-	shop := &shop{w: w}
+	fixed := *w // its addresses outlive restarts, which write to w
+	shop := &shop{w: &fixed}
 	ctx, stop := context.WithCancel(t.Context())
 	var customers sync.WaitGroup
 	for i := range 8 {
