@@ -58,6 +58,7 @@ type Decoder struct {
 	handler   Handler
 	relations map[uint32]*Relation
 	row       []Value
+	open      bool // between Begin and Commit
 }
 
 // NewDecoder makes a decoder for one stream: relations are announced anew on
@@ -66,7 +67,8 @@ func NewDecoder(h Handler) *Decoder {
 	return &Decoder{handler: h, relations: map[uint32]*Relation{}}
 }
 
-// ErrMalformed tells of a message that breaks the protocol.
+// ErrMalformed tells of a message that breaks the protocol, or comes when it
+// must not.
 var ErrMalformed = errors.New("malformed pgoutput message")
 
 // Decode handles one message. Kinds the handler has no method for are passed
@@ -91,18 +93,20 @@ func (d *Decoder) Decode(msg []byte) error {
 
 func (d *Decoder) begin(r *reader) error {
 	t := Begin{CommitLSN: LSN(r.uint64()), CommitTime: timestamp(r.uint64()), XID: r.uint32()}
-	if r.failed {
+	if r.failed || d.open {
 		return fmt.Errorf("%w: begin", ErrMalformed)
 	}
+	d.open = true
 	return d.handler.Begin(t)
 }
 
 func (d *Decoder) commit(r *reader) error {
 	r.skip(1 + 8) // flags, LSN of the commit record
 	end := LSN(r.uint64())
-	if r.failed {
+	if r.failed || !d.open {
 		return fmt.Errorf("%w: commit", ErrMalformed)
 	}
+	d.open = false
 	return d.handler.Commit(end)
 }
 
@@ -128,6 +132,9 @@ func (d *Decoder) relation(r *reader) error {
 
 func (d *Decoder) insert(r *reader) error {
 	id := r.uint32()
+	if !d.open {
+		return fmt.Errorf("%w: insert outside of a transaction", ErrMalformed)
+	}
 	rel := d.relations[id]
 	if rel == nil {
 		return fmt.Errorf("%w: insert into relation %d, which was not announced", ErrMalformed, id)

@@ -114,6 +114,11 @@ func TestDecodeRefusesEveryTruncation(t *testing.T) {
 	for _, m := range whole {
 		for n := range len(m) {
 			d := wal.NewDecoder(&heard{})
+			if m[0] != 'B' {
+				if err := d.Decode(begin(1, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if m[0] == 'I' {
 				if err := d.Decode(relation(9, "thing", "a", "b", "c")); err != nil {
 					t.Fatal(err)
@@ -131,8 +136,31 @@ func TestDecodeRefusesEveryTruncation(t *testing.T) {
 	}
 }
 
+func TestDecodeRefusesWhatComesOutOfPlace(t *testing.T) {
+	for name, ms := range map[string][][]byte{
+		"row before begin":  {relation(9, "thing", "a"), insert(9, []byte("x"))},
+		"row after commit":  {relation(9, "thing", "a"), begin(1, 1), commit(2), insert(9, []byte("x"))},
+		"commit of nothing": {commit(2)},
+		"begin in begin":    {begin(1, 1), begin(2, 1)},
+	} {
+		d := wal.NewDecoder(&heard{})
+		for _, m := range ms[:len(ms)-1] {
+			if err := d.Decode(m); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if err := d.Decode(ms[len(ms)-1]); !errors.Is(err, wal.ErrMalformed) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 func TestDecodeRefusesUnannouncedRelation(t *testing.T) {
-	if err := wal.NewDecoder(&heard{}).Decode(insert(1, []byte("x"))); !errors.Is(err, wal.ErrMalformed) {
+	d := wal.NewDecoder(&heard{})
+	if err := d.Decode(begin(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(insert(1, []byte("x"))); !errors.Is(err, wal.ErrMalformed) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,7 +175,8 @@ func FuzzDecode(f *testing.F) {
 		if err := d.Decode(relation(9, "thing", "a", "b")); err != nil {
 			t.Fatal(err)
 		}
-		_ = d.Decode(m)                 // whatever it is, no panic
+		_ = d.Decode(m) // whatever it is, no panic
+		_ = d.Decode(begin(1, 1))
 		_ = d.Decode(insert(9, m, nil)) // and the decoder still works
 		_ = d.Decode(append(begin(1, 1), m...))
 	})
