@@ -14,7 +14,9 @@ import (
 	"github.com/waybillhq/waybill/pg"
 )
 
-// Authenticate finds the tenant that presents key, or [ErrUnauthenticated].
+// Authenticate finds the tenant that presents key, or [ErrUnauthenticated]. It
+// is [ErrBusy] for a key that is not remembered while [Config.MaxLookups] others
+// are being looked up.
 //
 // It looks up by hash: what the search for it takes tells nothing about the
 // keys that exist, since nobody can choose a key's hash.
@@ -25,6 +27,12 @@ func (d *Directory) Authenticate(ctx context.Context, key string) (Tenant, error
 	}
 	if t, ok := d.keys.get(hash); ok {
 		return t, nil
+	}
+	select {
+	case d.lookups <- struct{}{}:
+		defer func() { <-d.lookups }()
+	default:
+		return Tenant{}, ErrBusy
 	}
 	t, err := d.find(ctx, hash)
 	if err != nil {

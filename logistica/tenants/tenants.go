@@ -45,6 +45,7 @@ type Tenant struct {
 var (
 	ErrUnauthenticated = errors.New("unknown or revoked API key")
 	ErrNotFound        = errors.New("no such tenant")
+	ErrBusy            = errors.New("too many unknown API keys are being looked up")
 )
 
 // Config is what may be set; its zero value works.
@@ -54,6 +55,9 @@ type Config struct {
 	CacheFor time.Duration
 	// CacheSize bounds the keys remembered, 10 000 if zero.
 	CacheSize int
+	// MaxLookups bounds the keys that are looked up in the database at the same
+	// time, 64 if zero: guesses must not keep it from work.
+	MaxLookups int
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
 }
@@ -63,6 +67,8 @@ type Directory struct {
 	pool  *pgxpool.Pool
 	keys  *cache[[32]byte, Tenant]
 	names *cache[uuid.UUID, string]
+
+	lookups chan struct{}
 }
 
 // New makes a directory on a migrated database.
@@ -73,6 +79,9 @@ func New(pool *pgxpool.Pool, cfg Config) *Directory {
 	if cfg.CacheSize == 0 {
 		cfg.CacheSize = 10_000
 	}
+	if cfg.MaxLookups == 0 {
+		cfg.MaxLookups = 64
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -80,6 +89,8 @@ func New(pool *pgxpool.Pool, cfg Config) *Directory {
 		pool:  pool,
 		keys:  newCache[[32]byte, Tenant](cfg.CacheSize, cfg.CacheFor, cfg.Now),
 		names: newCache[uuid.UUID, string](cfg.CacheSize, cfg.CacheFor, cfg.Now),
+
+		lookups: make(chan struct{}, cfg.MaxLookups),
 	}
 }
 

@@ -196,3 +196,41 @@ func TestKeysHaveOneForm(t *testing.T) {
 		}
 	}
 }
+
+// Guesses must not keep the database from those who have a key.
+func TestUnknownKeysAreLookedUpAFewAtATime(t *testing.T) {
+	t.Parallel()
+	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if err := pg.Migrate(t.Context(), pool, Migration()); err != nil {
+		t.Fatal(err)
+	}
+	d := New(pool, Config{MaxLookups: 1})
+	tenant, err := d.Create(t.Context(), "Padaria")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := d.IssueKey(t.Context(), tenant.ID, Merchant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Authenticate(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	d.lookups <- struct{}{} // a lookup that takes its time
+	if _, err := d.Authenticate(t.Context(), NewKey(tenant.ID)); !errors.Is(err, ErrBusy) {
+		t.Errorf("one more: %v", err)
+	}
+	if got, err := d.Authenticate(t.Context(), key); err != nil || got.ID != tenant.ID {
+		t.Errorf("a key that is remembered: %v", err)
+	}
+	<-d.lookups
+	for range 3 {
+		if _, err := d.Authenticate(t.Context(), NewKey(tenant.ID)); !errors.Is(err, ErrUnauthenticated) {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+}
