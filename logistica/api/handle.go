@@ -56,6 +56,7 @@ func secure(h http.Header) {
 }
 
 func (s *service) dispatch(w *recorder, r *http.Request) {
+	s.bound(w, r)
 	h, pattern := s.mux.Handler(r)
 	switch {
 	case pattern == "":
@@ -71,8 +72,19 @@ func (s *service) dispatch(w *recorder, r *http.Request) {
 	}
 }
 
-// bounded serves a request that is no stream: in one of the slots, and with
-// deadlines for the client's reading and writing as well as for our work.
+// bound gives the client's reading, and its writing where it has something to
+// say, their time. That holds for requests that are refused as well: the server
+// reads what is left of their bodies before it goes on.
+func (s *service) bound(w *recorder, r *http.Request) {
+	c, until := http.NewResponseController(w.ResponseWriter), time.Now().Add(3*s.cfg.RequestTimeout)
+	_ = c.SetWriteDeadline(until) // only a test's recorder has none
+	if r.ContentLength != 0 {
+		_ = c.SetReadDeadline(until)
+	}
+}
+
+// bounded serves a request that is no stream: in one of the slots, and with a
+// deadline for our work.
 func (s *service) bounded(w *recorder, r *http.Request) {
 	if !s.enter() {
 		overloaded().write(w, r)
@@ -81,10 +93,7 @@ func (s *service) bounded(w *recorder, r *http.Request) {
 	defer s.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
 	defer cancel()
-	c, until := http.NewResponseController(w.ResponseWriter), time.Now().Add(3*s.cfg.RequestTimeout)
-	_ = c.SetWriteDeadline(until) // only a test's recorder has none
 	if r.ContentLength != 0 {
-		_ = c.SetReadDeadline(until)
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}
 	bounded := r.WithContext(ctx)
@@ -109,7 +118,7 @@ func overloaded() *Problem {
 		"Too many requests are at work. Nothing was done; try again.")
 }
 
-// unbound lifts the deadlines an earlier request left on the connection.
+// unbound lifts the deadline: a stream has as long as it lives.
 func unbound(w *recorder) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Time{})
 }
