@@ -20,11 +20,13 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -41,7 +43,8 @@ type Counts interface {
 	Counts(ctx context.Context, tenant uuid.UUID) (map[string]int64, error)
 }
 
-// Streams delivers the messages of a channel to one client until it leaves.
+// Streams delivers the messages of a channel to one client until it leaves. The
+// request's context acts for the channel's tenant.
 type Streams interface {
 	Serve(w http.ResponseWriter, r *http.Request, channel string)
 }
@@ -75,6 +78,9 @@ type Config struct {
 	// MaxInFlight bounds the requests at work that are no streams; more are
 	// told to come back. 512 if zero.
 	MaxInFlight int
+	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
+	// a quarter if zero, at least 2.
+	MaxPerCaller int
 }
 
 const (
@@ -89,7 +95,9 @@ type service struct {
 	mux     *http.ServeMux
 	huma    huma.API
 	slots   chan struct{}
-	streams map[string]bool // patterns of routes that stream
+	shares  *shares
+	asking  singleflight.Group // of /readyz
+	streams map[string]bool    // patterns of routes that stream
 	metrics *metrics
 }
 
@@ -107,9 +115,12 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = 512
 	}
+	if cfg.MaxPerCaller == 0 {
+		cfg.MaxPerCaller = max(2, cfg.MaxInFlight/4)
+	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
-		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
+		streams: map[string]bool{}, shares: newShares(cfg.MaxPerCaller), metrics: newMetrics(deps.Registerer),
 	}
 	if err := s.routes(); err != nil {
 		return nil, err
@@ -153,10 +164,24 @@ func humaConfig() huma.Config {
 			},
 			Security: []map[string][]string{{"key": {}}},
 		},
-		Formats:       huma.DefaultFormats,
+		Formats:       map[string]huma.Format{"application/json": strictJSON(), "json": strictJSON()},
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{toProblem},
 
 		RejectUnknownQueryParameters: true,
 	}
+}
+
+// strictJSON refuses bytes that are no UTF-8, which the decoder would replace
+// without a word: another text than was sent would be kept.
+func strictJSON() huma.Format {
+	f := huma.DefaultJSONFormat
+	decode := f.Unmarshal
+	f.Unmarshal = func(data []byte, v any) error {
+		if !utf8.Valid(data) {
+			return errors.New("is not UTF-8")
+		}
+		return decode(data, v)
+	}
+	return f
 }

@@ -18,19 +18,24 @@ type tenantKey struct{}
 var public = map[string]any{"public": true}
 
 // authenticate is huma's middleware: it lets only public operations pass
-// without a tenant.
+// without a tenant, and each caller's only up to its share.
 func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
-	if ctx.Operation().Metadata["public"] == true {
-		next(ctx)
-		return
-	}
 	r, w := humago.Unwrap(ctx)
-	acting, p := s.tenant(ctx.Context(), r)
-	if p != nil {
-		p.write(w, r)
+	caller := thePublic
+	if ctx.Operation().Metadata["public"] != true {
+		acting, p := s.tenant(ctx.Context(), r)
+		if p != nil {
+			p.write(w, r)
+			return
+		}
+		ctx, caller = huma.WithContext(ctx, acting), tenantOf(acting).ID.String()
+	}
+	if !s.shares.take(caller) {
+		greedy().write(w, r)
 		return
 	}
-	next(huma.WithContext(ctx, acting))
+	defer s.shares.give(caller)
+	next(ctx)
 }
 
 // tenant finds who sent r, and returns ctx acting for them.

@@ -17,14 +17,28 @@ func (s *service) operatorRoutes() {
 	})
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	if s.Metrics != nil {
-		s.mux.Handle("GET /metrics", s.Metrics)
+		s.mux.Handle("GET /metrics", onlyHere(s.Metrics))
 	}
 }
 
-// ready asks everything at once. Why something is not ready goes to the log:
-// the answer is public.
+// readiness is an answer of /readyz.
+type readiness struct {
+	status int
+	checks map[string]string
+}
+
+// ready asks once for all who want to know at the same time: anybody may, and
+// each question opens a connection.
 func (s *service) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+	got, _, _ := s.asking.Do("", func() (any, error) { return s.askReady(context.WithoutCancel(r.Context())), nil })
+	now := got.(readiness)
+	writeJSON(w, now.status, map[string]any{"status": readyWord(now.status), "checks": now.checks})
+}
+
+// askReady asks everything at once. Why something is not ready goes to the log:
+// the answer is public.
+func (s *service) askReady(ctx context.Context) readiness {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	failed := make([]error, len(s.Ready))
 	var asking sync.WaitGroup
@@ -40,7 +54,7 @@ func (s *service) ready(w http.ResponseWriter, r *http.Request) {
 			s.Logger.WarnContext(ctx, "not ready", "check", c.Name, "error", failed[i])
 		}
 	}
-	writeJSON(w, status, map[string]any{"status": readyWord(status), "checks": checks})
+	return readiness{status, checks}
 }
 
 func readyWord(status int) string {

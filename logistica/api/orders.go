@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/google/uuid"
 
 	"github.com/waybillhq/waybill/logistica/orders"
@@ -14,7 +15,7 @@ import (
 func (s *service) orderRoutes() {
 	create := huma.Operation{
 		OperationID: "create-order", Method: http.MethodPost, Path: "/v1/orders", DefaultStatus: http.StatusCreated,
-		Summary: "Create an order", Errors: []int{400, 401, 413, 415, 422, 503},
+		Summary: "Create an order", Errors: []int{400, 401, 413, 415, 422, 429, 503},
 		Description: "With an Idempotency-Key the order is created once, however often the request is sent within 24 hours; a repeated one is answered as the first was, with Idempotency-Replayed: true.",
 	}
 	route(s, create, s.createOrder)
@@ -22,25 +23,25 @@ func (s *service) orderRoutes() {
 	route(s, create, s.createOrder)
 	route(s, huma.Operation{
 		OperationID: "list-orders", Method: http.MethodGet, Path: "/v1/orders",
-		Summary: "List orders, newest first", Errors: []int{401, 422},
+		Summary: "List orders, newest first", Errors: []int{401, 422, 429, 503},
 	}, s.listOrders)
 	route(s, huma.Operation{
 		OperationID: "count-orders", Method: http.MethodGet, Path: "/v1/orders/counts",
-		Summary: "Count orders by state", Errors: []int{401},
+		Summary: "Count orders by state", Errors: []int{401, 429, 503},
 		Description: "From a read model built from events: it follows the orders after a moment.",
 	}, s.countOrders)
 	route(s, huma.Operation{
 		OperationID: "get-order", Method: http.MethodGet, Path: "/v1/orders/{id}",
-		Summary: "Read an order", Errors: []int{401, 404},
+		Summary: "Read an order", Errors: []int{401, 404, 429, 503},
 	}, s.getOrder)
 	route(s, huma.Operation{
 		OperationID: "move-order", Method: http.MethodPost, Path: "/v1/orders/{id}/transitions",
-		Summary: "Move an order to another state", Errors: []int{400, 401, 404, 409, 413, 415, 422, 503},
+		Summary: "Move an order to another state", Errors: []int{400, 401, 404, 409, 413, 415, 422, 429, 503},
 		Description: "A forbidden transition answers 409 with from and allowed.",
 	}, s.moveOrder)
 	route(s, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/v1/me",
-		Summary: "Tell whose key this is", Errors: []int{401},
+		Summary: "Tell whose key this is", Errors: []int{401, 429, 503},
 	}, s.me)
 }
 
@@ -63,6 +64,16 @@ func route[I, O any](s *service, op huma.Operation, handle func(context.Context,
 type createInput struct {
 	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]+$" doc:"A string of the client's choice, new for each order."`
 	Body NewOrder
+}
+
+// Resolve refuses a key that is empty or given twice: whoever sends one counts
+// on it. Huma takes an empty header for none, and the first of several.
+func (*createInput) Resolve(ctx huma.Context) []error {
+	r, _ := humago.Unwrap(ctx)
+	if given := r.Header.Values("Idempotency-Key"); len(given) > 1 || len(given) == 1 && given[0] == "" {
+		return []error{&huma.ErrorDetail{Message: "expected one key, not empty", Location: "header.Idempotency-Key"}}
+	}
+	return nil
 }
 
 type createOutput struct {

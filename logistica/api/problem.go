@@ -107,7 +107,7 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="waybill"`)
 	}
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(p.Status)
@@ -138,6 +138,8 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	case errors.Is(err, orders.ErrKeyReused):
 		return typed(http.StatusUnprocessableEntity, typeKeyReused, "Idempotency key reused",
 			"This Idempotency-Key was used before with another request. Use a new key for a new order.")
+	case errors.Is(err, tenants.ErrBusy):
+		return overloaded()
 	case errors.Is(err, tenants.ErrUnauthenticated):
 		return problem(http.StatusUnauthorized, "The API key is unknown or revoked.")
 	}

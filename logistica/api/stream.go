@@ -5,12 +5,20 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
+	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/notify"
 )
 
+// followed is a channel and whose it is.
+type followed struct {
+	channel string
+	tenant  uuid.UUID
+}
+
 // resolve finds the channel that a request may follow.
-type resolve func(ctx context.Context, r *http.Request) (channel string, refused *Problem)
+type resolve func(ctx context.Context, r *http.Request) (followed, *Problem)
 
 // streamRoutes are plain handlers: huma would write the answer itself.
 func (s *service) streamRoutes() {
@@ -38,12 +46,17 @@ func (s *service) stream(path string, find resolve, op *huma.Operation) {
 			problem(http.StatusMethodNotAllowed, "A stream answers to GET only.").write(w, r)
 			return
 		}
-		channel, refused := s.find(r, find)
+		f, refused := s.find(r, find)
 		if refused != nil {
 			refused.write(w, r)
 			return
 		}
-		s.Streams.Serve(w, r, channel)
+		if r.ContentLength != 0 { // the server would wait for what is left of it when the stream has ended
+			w.Header().Set("Connection", "close")
+			problem(http.StatusBadRequest, "A stream is asked for without a body.").write(w, r)
+			return
+		}
+		s.Streams.Serve(w, r.WithContext(event.WithTenant(r.Context(), f.tenant.String())), f.channel)
 	})
 	op.Method, op.Path = http.MethodGet, path
 	op.Responses = map[string]*huma.Response{"200": {
@@ -55,9 +68,9 @@ func (s *service) stream(path string, find resolve, op *huma.Operation) {
 // find bounds what a stream asks of the database as any other request's work
 // is: a crowd that comes back at once must not starve the rest. The stream
 // itself holds no slot.
-func (s *service) find(r *http.Request, find resolve) (string, *Problem) {
+func (s *service) find(r *http.Request, find resolve) (followed, *Problem) {
 	if !s.enter() {
-		return "", overloaded()
+		return followed{}, overloaded()
 	}
 	defer s.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
@@ -65,18 +78,23 @@ func (s *service) find(r *http.Request, find resolve) (string, *Problem) {
 	return find(ctx, r)
 }
 
-func (s *service) tenantChannel(ctx context.Context, r *http.Request) (string, *Problem) {
+func (s *service) tenantChannel(ctx context.Context, r *http.Request) (followed, *Problem) {
 	acting, refused := s.tenant(ctx, r)
 	if refused != nil {
-		return "", refused
+		return followed{}, refused
 	}
-	return notify.TenantChannel(tenantOf(acting).ID), nil
+	id := tenantOf(acting).ID
+	return followed{notify.TenantChannel(id), id}, nil
 }
 
-func (s *service) orderChannel(ctx context.Context, r *http.Request) (string, *Problem) {
+func (s *service) orderChannel(ctx context.Context, r *http.Request) (followed, *Problem) {
+	if !s.shares.take(thePublic) {
+		return followed{}, greedy()
+	}
+	defer s.shares.give(thePublic)
 	t, err := s.Orders.Track(ctx, r.PathValue("token"))
 	if err != nil {
-		return "", s.problemOf(ctx, err)
+		return followed{}, s.problemOf(ctx, err)
 	}
-	return notify.OrderChannel(t.OrderID), nil
+	return followed{notify.OrderChannel(t.OrderID), t.Tenant}, nil
 }

@@ -42,7 +42,7 @@ type trackOutput struct{ Body Tracking }
 func (s *service) trackRoutes() {
 	route(s, huma.Operation{
 		OperationID: "track-order", Method: http.MethodGet, Path: "/v1/track/{token}",
-		Summary: "Follow an order by its tracking link", Errors: []int{404},
+		Summary: "Follow an order by its tracking link", Errors: []int{404, 429, 503},
 		Description: "Public: no key, no personal data, no prices.",
 		Security:    []map[string][]string{}, Metadata: public,
 	}, s.track)
