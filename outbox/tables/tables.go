@@ -6,6 +6,7 @@ package tables
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,14 +33,16 @@ func EnsureDays(ctx context.Context, db daypart.DB, now time.Time) error {
 	return ensure(ctx, db, now.AddDate(0, 0, -1), now.AddDate(0, 0, 1))
 }
 
+// ensure makes what can be made, whatever else fails.
 func ensure(ctx context.Context, db daypart.DB, from, to time.Time) error {
+	var errs []error
 	for _, name := range []string{"outbox_events", "outbox_published"} {
 		t := daypart.Table{Schema: "waybill", Name: name}
 		if err := daypart.Ensure(ctx, db, t, from, to); err != nil {
-			return fmt.Errorf("outbox days: %w", err)
+			errs = append(errs, fmt.Errorf("outbox days: %w", err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // KeepDays makes partitions up to DaysAhead, at once and then every hour until

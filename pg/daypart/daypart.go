@@ -15,10 +15,12 @@ package daypart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // LockTimeout bounds how long [Ensure] waits for a lock, and with it how long
@@ -44,19 +46,35 @@ func (t Table) ident() string { return pgx.Identifier{t.Schema, t.Name}.Sanitize
 // Ensure creates the partitions of the UTC days from..to, both included, that
 // t lacks. When all are there it costs one catalog query.
 //
-// Each day is its own transaction: what was created before an error stays.
-// Given a transaction, the locks last until that transaction ends.
+// Each day is its own transaction, and one that cannot be created, say because
+// its partition was detached and kept, does not hold up the days after it. The
+// error joins what went wrong. A lock that cannot be had ends the call: it is
+// the same for every day. Given a transaction, the locks last until that
+// transaction ends, and the first error ends it.
 func Ensure(ctx context.Context, db DB, t Table, from, to time.Time) error {
 	lacking, err := missing(ctx, db, t, from, to)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, d := range lacking {
-		if err := create(ctx, db, t, d); err != nil {
-			return fmt.Errorf("partition %s: %w", d.name(t), err)
+		err := create(ctx, db, t, d)
+		if err == nil {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("partition %s: %w", d.name(t), err))
+		if !ownToDay(err) || ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// ownToDay tells whether other days may still be created: the server answered,
+// and not that it could not have the lock or that the transaction is over.
+func ownToDay(err error) bool {
+	var refusal *pgconn.PgError
+	return errors.As(err, &refusal) && refusal.Code != "55P03" && refusal.Code != "25P02"
 }
 
 // missing lists the days of from..to without a partition of their name.

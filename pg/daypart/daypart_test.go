@@ -63,6 +63,21 @@ func TestRowsOfTheDefaultPartitionMoveToTheirNewDay(t *testing.T) {
 	}
 }
 
+// Whoever keeps a detached day must not be without partitions a week later.
+func TestADayThatCannotBeMadeHoldsUpNoOther(t *testing.T) {
+	db := store(t)
+	ensure(t, db, noon, noon)
+	if _, err := db.Exec(t.Context(), "ALTER TABLE store.things DETACH PARTITION store.things_20260301"); err != nil {
+		t.Fatal(err)
+	}
+	if err := daypart.Ensure(t.Context(), db, things, noon, noon.AddDate(0, 0, 2)); err == nil {
+		t.Error("the day that could not be made was not told")
+	}
+	if got := insert(t, db, event.IDFloor(noon.AddDate(0, 0, 2))); got != "things_20260303" {
+		t.Errorf("went to %s", got)
+	}
+}
+
 func TestManyProcessesMayEnsureAtOnceWhileOthersWrite(t *testing.T) {
 	db := store(t)
 	var group sync.WaitGroup
