@@ -136,7 +136,8 @@ const undefinedObject = "42704"
 
 // backfill publishes the rows that have no mark, oldest first: those from
 // before the slot, and perhaps some that the stream will bring again, under
-// the same ids.
+// the same ids. Ids carry the clock of their writer; where two writers' clocks
+// differ, a key's own sequence goes before it.
 func (s *session) backfill(ctx context.Context) error {
 	rows, err := s.db.Query(ctx, backfillQuery, pgx.QueryResultFormats{pgx.BinaryFormatCode})
 	if err != nil {
@@ -169,5 +170,11 @@ func (s *session) backfill(ctx context.Context) error {
 	return nil
 }
 
-var backfillQuery = `SELECT ` + strings.Join(columnNames[:], ", ") + ` FROM waybill.outbox_events e
-	WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id) ORDER BY id`
+// An event goes where the highest id stands that its key has up to its
+// sequence. Within a key that is the sequence's order, or the ids' where there
+// is no sequence; between keys it is the ids'.
+var backfillQuery = `SELECT ` + strings.Join(columnNames[:], ", ") + ` FROM (
+		SELECT *, max(id::text COLLATE "C") OVER (PARTITION BY topic, subject ORDER BY sequence, id) AS place
+		FROM waybill.outbox_events e
+		WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)) unpublished
+	ORDER BY place, sequence, id`

@@ -362,3 +362,18 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 		t.Errorf("%d copies", copies)
 	}
 }
+
+// The ids of a writer whose clock is behind are lower than those of the events
+// before.
+func TestBackFillKeepsAKeysSequenceWhateverTheClocks(t *testing.T) {
+	w := newWorld(t)
+	for n := range 6 {
+		w.add("a", int64(n+1))
+		w.add("b", 0)
+	}
+	w.exec(`UPDATE waybill.outbox_events SET id = (overlay(id::text PLACING '0000' FROM 10 FOR 4))::uuid WHERE subject = 'a' AND sequence % 2 = 0`)
+	w.relay()
+	if got, _ := story(t, w.read(12)); !slices.Equal(got["a"], []int64{1, 2, 3, 4, 5, 6}) || len(got["b"]) != 6 {
+		t.Errorf("published %v", got)
+	}
+}
