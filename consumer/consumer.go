@@ -69,9 +69,12 @@ type Config struct {
 	MaxInFlight      int           // records held in memory; default 2048
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
 	Timeout          time.Duration // of one attempt of a handler; default 30 s
-	Drain            time.Duration // how long handlers may finish at a rebalance or shutdown; default 10 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
 	Retry            Retry
+
+	// Drain is how long handlers may finish at a rebalance or shutdown; default
+	// 5 s. A member that was killed holds its partitions for 8 s more.
+	Drain time.Duration
 
 	// Infrastructure tells an error that is no fault of the event, so that the
 	// group waits. Default: the database or the registry is out of reach.
@@ -146,7 +149,7 @@ func (c Config) withDefaults() Config {
 	or(&c.MaxInFlight, 2048)
 	or(&c.MaxInFlightBytes, 32<<20)
 	or(&c.Timeout, 30*time.Second)
-	or(&c.Drain, 10*time.Second)
+	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
 	or(&c.Retry.Attempts, 3)
 	or(&c.Retry.Within, 2*time.Second)

@@ -12,12 +12,14 @@ import (
 const giveUp = 2 * time.Second
 
 // flushWithin bounds what a rebalance waits for database and broker.
-const flushWithin = 5 * time.Second
+const flushWithin = 3 * time.Second
 
 // revoked gives partitions back in order: what is in handlers may finish, and
 // the position is saved for whoever comes next.
 func (s *session) revoked(ctx context.Context, cl *kgo.Client, gone map[string][]int32) {
 	parts := s.release(gone)
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
 	saved := s.flush(ctx, parts)
 	s.commit(ctx, cl, saved)
 	s.disown(parts)

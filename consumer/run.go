@@ -76,19 +76,36 @@ func (s *session) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(partitionBytes),
-		// A member that was killed holds its partitions for so long; Kafka's own
-		// default of 45 s would stop its keys for as long.
-		kgo.SessionTimeout(10 * time.Second),
-		kgo.HeartbeatInterval(2500 * time.Millisecond),
-		// A rebalance waits for handlers: longer than they may take.
-		kgo.RebalanceTimeout(s.cfg.Drain + giveUp + 3*flushWithin),
+		kgo.HeartbeatInterval(heartbeatEvery),
+		kgo.RebalanceTimeout(s.cfg.rebalance()),
+		kgo.SessionTimeout(s.cfg.session()),
 	}
 }
+
+const heartbeatEvery = 2 * time.Second
+
+// rebalance is how long the group waits for a member to give partitions back,
+// which takes as long as release and save do.
+func (c Config) rebalance() time.Duration {
+	return c.Drain + giveUp + flushWithin + time.Second
+}
+
+// session is how long a member that was killed holds its partitions. It is
+// longer than a rebalance takes: a member that waits for one sends no
+// heartbeats, and the embedded broker's groups drop it without an answer when
+// its session ends, whereupon it hangs, and two members think they own its
+// partitions.
+func (c Config) session() time.Duration {
+	return max(c.rebalance()+heartbeatEvery, minSession)
+}
+
+// minSession is the shortest that brokers allow by default.
+const minSession = 6 * time.Second
 
 // quit leaves the group, which gives all partitions back, and closes the
 // client. Without a broker to hear it the partitions are released here.
 func (s *session) quit(cl *kgo.Client) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Drain+giveUp+2*flushWithin)
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.rebalance())
 	defer cancel()
 	if err := cl.LeaveGroupContext(ctx); err != nil {
 		s.log.Warn("group not left in order", "error", err)
