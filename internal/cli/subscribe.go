@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -75,7 +76,9 @@ func openReader(ctx context.Context, t *target, topic string, opts ...kgo.Opt) (
 	if err != nil {
 		return nil, usageError{err}
 	}
-	cl, err := t.client(ctx, append(opts, kgo.FetchMinBytes(1))...)
+	// One empty partition that is asked first would keep the others waiting for
+	// as long as a broker holds a fetch open, five seconds by default.
+	cl, err := t.client(ctx, append(opts, kgo.FetchMinBytes(1), kgo.FetchMaxWait(250*time.Millisecond))...)
 	if err != nil {
 		return nil, err
 	}
