@@ -36,8 +36,32 @@ func (s *Server) initialise(ctx context.Context, bin binaries, at place) error {
 	if err := s.runInitdb(ctx, bin, data, password); err != nil {
 		return err
 	}
+	if err := writeAccess(data); err != nil {
+		return err
+	}
 	if err := os.Rename(data, at.data()); err != nil {
 		return fmt.Errorf("move data into place: %w", err)
+	}
+	return nil
+}
+
+// access is who may connect. "all" does not stand for physical replication,
+// which hands out a copy of every database and of the passwords' hashes: that is
+// the administrator's. The application's role reads the changes of its own
+// database, which counts as a connection to that.
+const access = `# TYPE  DATABASE     USER        ADDRESS       METHOD
+local   all          all                       scram-sha-256
+host    all          all         127.0.0.1/32  scram-sha-256
+host    all          all         ::1/128       scram-sha-256
+local   replication  ` + adminRole + `                  scram-sha-256
+host    replication  ` + adminRole + `    127.0.0.1/32  scram-sha-256
+host    replication  ` + adminRole + `    ::1/128       scram-sha-256
+`
+
+// writeAccess replaces what initdb wrote, and leaves the file its owner.
+func writeAccess(data string) error {
+	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o600); err != nil {
+		return fmt.Errorf("write who may connect: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/pg/local"
 	"github.com/waybillhq/waybill/pg/pgtest"
@@ -150,5 +151,22 @@ func TestStartGivenUpLeavesNoServer(t *testing.T) {
 func TestNoDirectoryIsRefused(t *testing.T) {
 	if _, err := local.Start(t.Context(), local.Config{}); err == nil {
 		t.Error("started nowhere")
+	}
+}
+
+// The application's role reads the changes of its database. A copy of the whole
+// cluster holds the other roles' passwords as well.
+func TestOnlyTheAdministratorCopiesTheCluster(t *testing.T) {
+	s := start(t, local.Config{Dir: pgtest.Dir(t)})
+	for dsn, want := range map[string]bool{
+		s.DSN() + "&replication=true": false, s.AdminDSN() + "&replication=true": true, s.DSN() + "&replication=database": true,
+	} {
+		c, err := pgconn.Connect(t.Context(), dsn)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", dsn, err)
+		}
+		if err == nil {
+			_ = c.Close(t.Context())
+		}
 	}
 }
