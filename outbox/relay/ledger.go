@@ -33,7 +33,8 @@ type mark struct {
 type ledger struct {
 	mu       sync.Mutex
 	room     *sync.Cond // something was marked, or failed
-	limit    int        // of unmarked
+	limit    int        // of unmarked; 1 until the first mark after a fruitless session
+	full     int        // what limit then becomes
 	maxBytes int        // of bytes, but one event alone may be larger
 	unmarked int
 	bytes    int
@@ -47,9 +48,14 @@ type ledger struct {
 	failed chan struct{} // closed at the first failure
 }
 
-func newLedger(limit, maxBytes int) *ledger {
-	l := &ledger{limit: limit, maxBytes: maxBytes, wake: make(chan struct{}, 1), failed: make(chan struct{})}
+// newLedger makes a ledger. A careful one lets a single event through until
+// that is marked: what keeps failing would else fill the log with copies.
+func newLedger(limit, maxBytes int, careful bool) *ledger {
+	l := &ledger{limit: limit, full: limit, maxBytes: maxBytes, wake: make(chan struct{}, 1), failed: make(chan struct{})}
 	l.room = sync.NewCond(&l.mu)
+	if careful {
+		l.limit = 1
+	}
 	return l
 }
 
@@ -163,6 +169,9 @@ func (l *ledger) written(marks []mark) wal.LSN {
 		l.bytes -= m.size
 	}
 	l.unmarked -= len(marks)
+	if len(marks) > 0 {
+		l.limit = l.full
+	}
 	clear(marks)
 	l.spare = marks
 	var end wal.LSN

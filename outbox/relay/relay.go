@@ -76,6 +76,7 @@ type Relay struct {
 	// Of Run alone, from one session to the next:
 	stuck    stuck
 	unusable bool // the slot exists and cannot be read any more
+	careful  bool // the last session marked nothing
 }
 
 // New makes a relay for the database of db. The role needs REPLICATION.
@@ -156,7 +157,8 @@ func (r *Relay) session(ctx context.Context) (moved bool, err error) {
 	err = s.run(ctx, !complete)
 	r.stuck = s.stuckAfter(err)
 	r.unusable = publicationMissing(err)
-	return s.marks > 0, err
+	r.careful = s.marks == 0
+	return !r.careful, err
 }
 
 func (r *Relay) newClient() (*kgo.Client, error) {

@@ -41,7 +41,7 @@ type session struct {
 
 func newSession(r *Relay, stream *wal.Stream, client *kgo.Client) *session {
 	return &session{
-		Relay: r, stream: stream, client: client, ledger: newLedger(r.cfg.MaxUnmarked, r.cfg.MaxBytes),
+		Relay: r, stream: stream, client: client, ledger: newLedger(r.cfg.MaxUnmarked, r.cfg.MaxBytes, r.careful),
 		schemas: newSchemaIDs(r.db, r.registry), stuck: r.stuck,
 	}
 }

@@ -377,3 +377,63 @@ func TestBackFillKeepsAKeysSequenceWhateverTheClocks(t *testing.T) {
 		t.Errorf("published %v", got)
 	}
 }
+
+// The broker takes everything and the database no marks.
+func TestMarksThatFailFillNoLog(t *testing.T) {
+	w := newWorld(t)
+	log, _ := w.loudRelay()
+	w.add("a", 1)
+	w.read(1)
+	w.marked(1)
+	w.exec(`ALTER TABLE waybill.outbox_published ADD CONSTRAINT no CHECK (false) NOT VALID`)
+	must(t, pgx.BeginFunc(t.Context(), w.db, func(tx pgx.Tx) error {
+		for i := range 50 {
+			if err := w.ob.Add(tenant(t.Context()), tx, noted{contract: w.contract, Account: "a", N: int64(i + 2)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	w.told(log, 10, "relay stopped", "mark events as published")
+	w.exec(`ALTER TABLE waybill.outbox_published DROP CONSTRAINT no`)
+	w.marked(51)
+	got, copies := story(t, w.read(51))
+	if len(got["a"]) != 51 || !slices.IsSorted(got["a"]) {
+		t.Errorf("published %v", got["a"])
+	}
+	if copies > 150 {
+		t.Errorf("%d copies", copies)
+	}
+}
+
+// Relays that start together on a new database, some of which die at once.
+func TestRelaysThatStartTogetherLoseNothing(t *testing.T) {
+	w := newWorld(t)
+	const n = 60
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := range n {
+			w.add("a", int64(i+1))
+		}
+	})
+	var relays sync.WaitGroup
+	for i := range 6 {
+		relays.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i*40)*time.Millisecond)
+			defer cancel()
+			r := relay.New(w.db, w.engine.Config.Client, schemaID(7), relay.Config{
+				Retry: 5 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+			})
+			if err := r.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	relays.Wait()
+	writer.Wait()
+	w.relay()
+	got, _ := story(t, w.read(n))
+	if len(got["a"]) != n || !slices.IsSorted(got["a"]) {
+		t.Errorf("published %v", got["a"])
+	}
+}
