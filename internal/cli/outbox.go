@@ -60,7 +60,7 @@ func statusRows(s relay.Status) [][]string {
 	if s.Oldest != nil {
 		oldest = s.Oldest.Local().Format(time.RFC3339) + "  (" + duration(time.Since(*s.Oldest)) + " ago)"
 	}
-	slot := s.Slot.Name + "  missing: no relay has run on this database"
+	slot := s.Slot.Name + "  missing: no relay has run on this database, or it was dropped since"
 	if s.Slot.Exists {
 		state := "inactive: no relay reads it"
 		if s.Slot.Active {
@@ -72,7 +72,15 @@ func statusRows(s relay.Status) [][]string {
 		{"backlog", backlog + " events committed and not yet marked as published"},
 		{"oldest", oldest},
 		{"slot", slot},
-		{"behind", size(s.Slot.LagBytes) + " of WAL not yet confirmed"},
-		{"WAL kept", size(s.Slot.RetainedBytes) + " by the slot, status " + or(s.Slot.WALStatus, "unknown")},
+		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed"},
+		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, status " + or(s.Slot.WALStatus, "unknown")},
 	}
+}
+
+// known is a size, or that there is none to tell.
+func known(bytes *int64) string {
+	if bytes == nil {
+		return "unknown amount"
+	}
+	return size(*bytes)
 }

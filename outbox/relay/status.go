@@ -20,13 +20,14 @@ type Status struct {
 	Slot           SlotStatus `json:"slot"`
 }
 
-// SlotStatus is the relay's replication slot as the server sees it.
+// SlotStatus is the relay's replication slot as the server sees it. What the
+// server does not tell, as of a slot that is being created or is lost, is nil.
 type SlotStatus struct {
 	Name          string `json:"name"`
 	Exists        bool   `json:"exists"`
-	Active        bool   `json:"active"`         // a relay reads it
-	LagBytes      int64  `json:"lag_bytes"`      // WAL written since the confirmed position
-	RetainedBytes int64  `json:"retained_bytes"` // WAL the server keeps because of it
+	Active        bool   `json:"active"`         // a relay reads it, or is creating it
+	LagBytes      *int64 `json:"lag_bytes"`      // WAL written since the confirmed position
+	RetainedBytes *int64 `json:"retained_bytes"` // WAL the server keeps because of it
 	WALStatus     string `json:"wal_status"`     // reserved, extended, unreserved or lost
 }
 
@@ -44,10 +45,8 @@ func ReadStatus(ctx context.Context, db *pgxpool.Pool, slot string) (Status, err
 		return s, fmt.Errorf("count the outbox's backlog: %w", err)
 	}
 	s.BacklogIsFloor = s.Backlog == countLimit
-	// A slot that is being created has confirmed nothing; one that is lost keeps
-	// no WAL.
-	err = db.QueryRow(ctx, `SELECT active, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn), 0)::bigint,
-		coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint, coalesce(wal_status, '')
+	err = db.QueryRow(ctx, `SELECT active, pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
+		pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, coalesce(wal_status, '')
 		FROM pg_replication_slots WHERE slot_name = $1`, s.Slot.Name).
 		Scan(&s.Slot.Active, &s.Slot.LagBytes, &s.Slot.RetainedBytes, &s.Slot.WALStatus)
 	if errors.Is(err, pgx.ErrNoRows) {

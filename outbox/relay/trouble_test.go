@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/broker/brokertest"
@@ -435,5 +436,55 @@ func TestRelaysThatStartTogetherLoseNothing(t *testing.T) {
 	got, _ := story(t, w.read(n))
 	if len(got["a"]) != n || !slices.IsSorted(got["a"]) {
 		t.Errorf("published %v", got["a"])
+	}
+}
+
+func TestStopIsShortWhileTheBrokerIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.add("a", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	away := func(opts ...kgo.Opt) (*kgo.Client, error) {
+		return kgo.NewClient(append(opts, kgo.SeedBrokers("127.0.0.1:1"))...)
+	}
+	r := relay.New(w.db, away, schemaID(7), relay.Config{Logger: slog.New(slog.DiscardHandler)})
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	w.eventually(func() (bool, string) {
+		s, err := relay.ReadStatus(t.Context(), w.db, "")
+		must(t, err)
+		return s.Slot.Active && s.Backlog == 1, fmt.Sprintf("%+v", s)
+	})
+	began := time.Now()
+	cancel()
+	must(t, <-done)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("stop took %s", took)
+	}
+	w.relay()
+	if got, _ := story(t, w.read(1)); len(got["a"]) != 1 {
+		t.Errorf("published %v", got)
+	}
+}
+
+// A slot waits, while it is created, for the transactions that were open. The
+// status is told meanwhile, and what commits meanwhile is published.
+func TestTransactionOpenWhileTheSlotIsCreated(t *testing.T) {
+	w := newWorld(t)
+	tx, err := w.db.Begin(t.Context())
+	must(t, err)
+	must(t, w.ob.Add(tenant(t.Context()), tx, noted{contract: w.contract, Account: "long", N: 1}))
+	_, stop := w.loudRelay()
+	w.eventually(func() (bool, string) {
+		s, err := relay.ReadStatus(t.Context(), w.db, "")
+		must(t, err)
+		return s.Slot.Exists && s.Slot.LagBytes == nil, fmt.Sprintf("%+v", s)
+	})
+	w.add("meanwhile", 1)
+	stop() // in the middle of the creation
+	w.loudRelay()
+	must(t, tx.Commit(t.Context()))
+	w.add("after", 1)
+	if got, _ := story(t, w.read(3)); len(got) != 3 {
+		t.Errorf("published %v", got)
 	}
 }
