@@ -147,11 +147,19 @@ func text(bad *Invalid, field, s string, least, most int) {
 		bad.add(field, "must be UTF-8")
 	case n > most:
 		bad.add(field, "must have at most %d characters, has %d", most, n)
-	case strings.ContainsFunc(s, unicode.IsControl): // Postgres takes no NUL, and nothing here has lines
+	case strings.ContainsFunc(s, disturbs):
 		bad.add(field, "must not contain control characters")
 	case least > 0 && strings.TrimSpace(s) == "":
 		bad.add(field, "must not be empty")
 	}
+}
+
+// disturbs tells a character that does not belong into one line of text: a
+// control character, of which Postgres takes no NUL; a break of lines or
+// paragraphs; one that turns the direction of what stands around it on a page.
+// Marks of direction, which right-to-left text needs, stay.
+func disturbs(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
 func within(bad *Invalid, field string, v, least, most int64) {
