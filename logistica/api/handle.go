@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/waybillhq/waybill/event"
@@ -39,11 +40,18 @@ func identify(w http.ResponseWriter, r *http.Request) *http.Request {
 		id = event.NewID().String()
 	}
 	parent := r.Header.Get("Traceparent")
-	if !traceParentForm.MatchString(parent) {
+	if !isTraceParent(parent) {
 		parent = ""
 	}
 	w.Header().Set(requestIDHeader, id)
 	return r.WithContext(event.WithRequest(r.Context(), id, parent))
+}
+
+// isTraceParent knows the header's one form, without the ids of zeros and the
+// version that W3C Trace Context calls invalid.
+func isTraceParent(text string) bool {
+	return traceParentForm.MatchString(text) && text[:2] != "ff" &&
+		strings.Trim(text[3:35], "0") != "" && strings.Trim(text[36:52], "0") != ""
 }
 
 // secure sets what holds for every answer; the pages narrow the policy further.

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/waybillhq/waybill/logistica/api"
 )
 
@@ -181,4 +183,29 @@ func TestAnEmptyIdempotencyKeyIsNoPromise(t *testing.T) {
 	t.Parallel()
 	m := newBed(t).merchant(t, "Padaria")
 	m.ask(t, "POST", "/v1/orders", orderBody, "Idempotency-Key", "").problem(t, http.StatusUnprocessableEntity)
+}
+
+// What a client sends as its trace becomes a header of every event that
+// follows from its request.
+func TestATraceThatIsNoneIsNotPassedOn(t *testing.T) {
+	t.Parallel()
+	m := newBed(t).merchant(t, "Padaria")
+	zeros, trace, span := strings.Repeat("0", 32), strings.Repeat("4b", 16), strings.Repeat("00f0", 4)
+	good := "00-" + trace + "-" + span + "-01"
+	for _, parent := range []string{
+		"00-" + zeros + "-" + span + "-01", "00-" + trace + "-" + zeros[:16] + "-01", "ff-" + trace + "-" + span + "-01",
+		"00-" + strings.ToUpper(trace) + "-" + span + "-01", good + "-x", "x", good,
+	} {
+		if a := m.ask(t, "POST", "/v1/orders", orderBody, "Traceparent", parent); a.status != http.StatusCreated {
+			t.Errorf("%s: %d", parent, a.status)
+		}
+	}
+	rows, err := m.pool.Query(t.Context(), `SELECT DISTINCT trace_parent FROM waybill.outbox_events ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || strings.Join(got, " ") != " "+good {
+		t.Errorf("events carry %q, %v", got, err)
+	}
 }
