@@ -76,11 +76,11 @@ func patiently(ctx context.Context, d Decoder, value []byte, data event.Data) er
 func deliveries(env *event.Envelope, data event.Data) ([]push.Delivery, error) {
 	tenant, err := uuid.Parse(env.Tenant)
 	if err != nil {
-		return nil, fmt.Errorf("%w: tenant %q", ErrStranger, env.Tenant)
+		return nil, fmt.Errorf("%w: tenant %.64q", ErrStranger, env.Tenant)
 	}
 	order, err := uuid.Parse(data.EventKey())
 	if err != nil || data.EventKey() != env.Subject {
-		return nil, fmt.Errorf("%w: subject %q, key %q", ErrStranger, env.Subject, data.EventKey())
+		return nil, fmt.Errorf("%w: subject %.64q, key %.64q", ErrStranger, env.Subject, data.EventKey())
 	}
 	full, err := push.JSON(env, data)
 	if err != nil {
