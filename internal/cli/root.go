@@ -29,7 +29,7 @@ var Version = "dev"
 func Main(args []string, out, errOut io.Writer) int {
 	// The first signal asks for an orderly stop; a second one, after the
 	// handler is gone, ends the program at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
@@ -47,6 +47,16 @@ func Main(args []string, out, errOut io.Writer) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// stopSignals ask for an orderly stop. A terminal that is closed does, too,
+// unless nohup was asked to keep the program from hearing of it.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // usageError is the caller's mistake rather than a failure: exit code 2.

@@ -113,6 +113,18 @@ func appears(t *testing.T, path string) {
 	}
 }
 
+func TestEverySignalThatAsksStopsInOrder(t *testing.T) {
+	w := proc.New(t)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+		w.Start()
+		w.Signal(sig)
+		if code := exitCode(t, w); code != 0 {
+			t.Errorf("%s: exit code %d\n%s", sig, code, w.Output())
+		}
+		checkNothingRuns(t, w)
+	}
+}
+
 func TestSecondSignalEndsAtOnceAndTheNextStartCleansUp(t *testing.T) {
 	w := proc.Up(t)
 	id := place(t, w)
