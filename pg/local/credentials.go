@@ -50,21 +50,29 @@ func newCredentials(path string) (credentials, error) {
 	if err != nil {
 		return c, fmt.Errorf("write passwords: %w", err)
 	}
-	if err := writeDurably(path, raw, 0o600); err != nil {
+	if err := writeDurably(path, raw, nil); err != nil {
 		return c, fmt.Errorf("write passwords: %w", err)
 	}
 	return c, nil
 }
 
-// writeDurably replaces a file so that a crash leaves the old or the new one.
-func writeDurably(path string, content []byte, mode os.FileMode) error {
+// writeDurably replaces a file so that a crash leaves the old or the new one,
+// for the eyes of own alone.
+//
+// The folder may be the server's user's while we are root: what lies there under
+// our name, perhaps a link to a file that only root may touch, is removed and
+// never written through, and the file is given away by its handle.
+func writeDurably(path string, content []byte, own *owner) error {
 	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	_, werr := f.Write(content)
-	if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(werr, own.giveOpen(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp, path)

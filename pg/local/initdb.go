@@ -22,21 +22,20 @@ func (s *Server) initialise(ctx context.Context, bin binaries, at place) error {
 		return fmt.Errorf("make folder for initdb: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	if err := s.owner.give(work); err != nil {
-		return err
-	}
 	password := filepath.Join(work, "password")
 	if err := os.WriteFile(password, []byte(s.secret.Admin+"\n"), 0o600); err != nil {
 		return fmt.Errorf("hand password to initdb: %w", err)
 	}
-	if err := s.owner.give(password); err != nil {
-		return err
+	for _, path := range []string{password, work} { // the folder last: until then nobody else puts a link into it
+		if err := s.owner.give(path); err != nil {
+			return err
+		}
 	}
 	data := filepath.Join(work, "data")
 	if err := s.runInitdb(ctx, bin, data, password); err != nil {
 		return err
 	}
-	if err := writeAccess(data); err != nil {
+	if err := writeAccess(data, s.owner); err != nil {
 		return err
 	}
 	if err := os.Rename(data, at.data()); err != nil {
@@ -58,9 +57,9 @@ host    replication  ` + adminRole + `    127.0.0.1/32  scram-sha-256
 host    replication  ` + adminRole + `    ::1/128       scram-sha-256
 `
 
-// writeAccess replaces what initdb wrote, and leaves the file its owner.
-func writeAccess(data string) error {
-	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o600); err != nil {
+// writeAccess replaces what initdb wrote.
+func writeAccess(data string, own *owner) error {
+	if err := writeDurably(filepath.Join(data, "pg_hba.conf"), []byte(access), own); err != nil {
 		return fmt.Errorf("write who may connect: %w", err)
 	}
 	return nil

@@ -55,6 +55,17 @@ func (o *owner) give(path string) error {
 	return nil
 }
 
+// giveOpen gives a file away whatever its name has come to mean.
+func (o *owner) giveOpen(f *os.File) error {
+	if o == nil {
+		return nil
+	}
+	if err := f.Chown(int(o.uid), int(o.gid)); err != nil {
+		return fmt.Errorf("give %s to %s: %w", f.Name(), o.name, err)
+	}
+	return nil
+}
+
 // reaches tells whether the owner may pass every folder down to path.
 func (o *owner) reaches(path string) bool {
 	real, err := filepath.EvalSymlinks(path)

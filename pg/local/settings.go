@@ -5,12 +5,14 @@ package local
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const settingsFile = "waybill.conf"
@@ -53,29 +55,27 @@ func writeSettings(data string, own *owner, port int, extra map[string]string) e
 		fmt.Fprintf(&b, "%s = '%s'\n", name, strings.ReplaceAll(all[name], "'", "''"))
 	}
 	path := filepath.Join(data, settingsFile)
-	if err := writeDurably(path, []byte(b.String()), 0o600); err != nil {
+	if err := writeDurably(path, []byte(b.String()), own); err != nil {
 		return fmt.Errorf("write settings: %w", err)
-	}
-	if err := own.give(path); err != nil {
-		return err
 	}
 	return include(filepath.Join(data, "postgresql.conf"))
 }
 
 func include(conf string) error {
 	line := []byte("include '" + settingsFile + "'\n")
-	raw, err := os.ReadFile(conf)
+	// The file is the server's user's: a link there may lead to one that is not.
+	f, err := os.OpenFile(conf, os.O_APPEND|os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("include settings: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := io.ReadAll(f)
 	if err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
 	if bytes.Contains(raw, line) {
 		return nil
 	}
-	f, err := os.OpenFile(conf, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("include settings: %w", err)
-	}
-	defer func() { _ = f.Close() }()
 	if _, err := f.Write(append([]byte("\n"), line...)); err != nil {
 		return fmt.Errorf("include settings: %w", err)
 	}
