@@ -47,7 +47,7 @@ func (s schemaID) RegisterText(context.Context, string, string) (int, error) { r
 
 // world is a database with an outbox and a broker with its topic.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	db       *pgxpool.Pool
 	engine   *brokertest.Engine
 	contract *event.Contract
@@ -59,7 +59,7 @@ func newWorld(t *testing.T) *world {
 	return newWorldOn(t, pgtest.New(t))
 }
 
-func newWorldOn(t *testing.T, dsn string) *world {
+func newWorldOn(t testing.TB, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, engine: brokertest.New(t)}
 	w.contract = event.MustContract(brokertest.Topic(t, "noted"), "/test", notedSchema)
@@ -78,7 +78,7 @@ func newWorldOn(t *testing.T, dsn string) *world {
 	return w
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
