@@ -64,7 +64,7 @@ func ListTopics(ctx context.Context, cl *kgo.Client, topics ...string) ([]TopicI
 			info.ID = d.ID.String()
 		}
 		if d.Err != nil {
-			info.Error = d.Err.Error()
+			info.Error, info.Records = d.Err.Error(), nil
 		}
 		if rc, err := configs.On(d.Topic, nil); err == nil && rc.Err == nil {
 			info.configure(values(rc))

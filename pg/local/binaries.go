@@ -51,6 +51,9 @@ func (s *Server) findBinaries(ctx context.Context, major int) (binaries, error) 
 	if s.cfg.Binaries != "" {
 		return binaries{}, fmt.Errorf("no postgres %d or newer, with its initdb, in %s", minMajor, s.cfg.Binaries)
 	}
+	if err := ctx.Err(); err != nil { // then none was found because none was asked
+		return binaries{}, err
+	}
 	b, err := s.download(ctx, major)
 	if err != nil {
 		return binaries{}, fmt.Errorf("no postgres %d or newer on PATH or in the usual folders, and fetching one failed (%w); %s",
