@@ -32,7 +32,8 @@ test-kill: setup
 	WAYBILL_TEST_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run Kill -v ./test/kill/
 
 ## test-kafka: the broker's, relay's, consumer's and end-to-end tests on a real Kafka
-test-kafka: setup
+test-kafka:
+	@test/setup.sh kafka
 	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
 		./broker/ ./registry/... ./outbox/... ./consumer/... ./push/... ./test/...
 

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# What the tests need beside Go: Postgres server binaries, kcat, Chromium.
-# Installs with apt what is missing; says what to install where it cannot.
+# What the tests need beside Go: Postgres server binaries, kcat, Chromium; with
+# the argument "kafka" also Java and Maven. Installs with apt what is missing;
+# says what to install where it cannot.
 set -euo pipefail
 
 missing=()
 command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
 command -v kcat >/dev/null || missing+=(kcat)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
+if [ "${1:-}" = kafka ]; then
+	command -v java >/dev/null || missing+=(default-jre-headless)
+	command -v mvn >/dev/null || missing+=(maven)
+fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 root=()
