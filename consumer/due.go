@@ -15,6 +15,9 @@ const (
 	// many times: an owner before us may have parked something after we loaded
 	// what was there.
 	dueElsewhere = 25
+	// And so seldom it is checked that each parked key has a head, and each key
+	// held back still has something parked.
+	mendEvery = 50
 )
 
 // parkedKey names a key of a partition.
@@ -29,7 +32,11 @@ func (s *session) watchParked(ctx context.Context) {
 		n++
 		ctx, cancel := context.WithTimeout(ctx, flushWithin)
 		defer cancel()
-		if err := s.remind(ctx, n%dueElsewhere == 0); err != nil && ctx.Err() == nil {
+		err := s.remind(ctx, n%dueElsewhere == 0)
+		if err == nil && n%mendEvery == 0 {
+			err = s.mend(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			s.outage(err)
 		}
 	})
@@ -66,6 +73,36 @@ func (s *session) remind(ctx context.Context, everywhere bool) error {
 	return nil
 }
 
+// mend finds what other hands did to the parked table: a person's, or those of
+// an owner before us that had not noticed its end. A head they took away has a
+// successor, and a key they emptied is free; its lane finds that out.
+func (s *session) mend(ctx context.Context) error {
+	places := s.parkedPlaces(true)
+	if len(places) == 0 {
+		return nil
+	}
+	keys, err := s.loadParked(ctx, places)
+	if err != nil {
+		return err
+	}
+	there := make(map[parkedKey]bool, len(keys))
+	for _, k := range keys {
+		there[k] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.parts {
+		for key := range p.parked {
+			if !p.stopping && !there[parkedKey{p.place, key}] {
+				l := p.lane(key)
+				l.due = true
+				s.wake(l)
+			}
+		}
+	}
+	return nil
+}
+
 // parkedPlaces are the partitions with anything parked, or all.
 func (s *session) parkedPlaces(all bool) []place {
 	s.mu.Lock()
@@ -79,9 +116,8 @@ func (s *session) parkedPlaces(all bool) []place {
 	return out
 }
 
-// loadParked finds the parked keys of partitions just assigned. A key whose
-// head is not marked as such, which an owner that died in between cannot leave
-// but a person with SQL can, is mended.
+// loadParked finds the parked keys of partitions. A key whose head is not
+// marked as such is mended.
 func (s *session) loadParked(ctx context.Context, places []place) ([]parkedKey, error) {
 	topics, ids := columns(places)
 	keys, err := s.keys(ctx, `SELECT DISTINCT topic, partition, key FROM waybill.parked

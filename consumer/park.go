@@ -25,15 +25,21 @@ func (s *session) park(ctx context.Context, m *message, failure error) error {
 	return nil
 }
 
+// headSQL makes the first of a key's parked events its head, should whoever
+// took the one before not have done so.
+const headSQL = `UPDATE waybill.parked SET state = 'retrying', next_at = now() WHERE state = 'waiting' AND seq = (
+	SELECT min(seq) FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4)`
+
 // parkBehind appends events to those parked under the lane's key. The batch is
 // one transaction.
-func (s *session) parkBehind(ctx context.Context, batch []*message) error {
+func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	var b pgx.Batch
 	for _, m := range batch {
 		b.Queue(parkSQL, s.parkArgs(m, "waiting", "", 0)...)
 	}
+	b.Queue(headSQL, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key))
 	if err := s.deps.DB.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("park %d events behind another: %w", len(batch), err)
 	}

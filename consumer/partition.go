@@ -51,11 +51,13 @@ type lane struct {
 	busy  bool        // with a worker, ready for one, or waiting for its timer
 	timer *time.Timer // set while waiting
 
-	due bool // the head of its parked events is to be tried
+	due   bool // the head of its parked events is to be tried
+	moved bool // while it is due, the last step moved new events behind
 
 	attempts int       // at the head of queue
 	since    time.Time // the first of them failed
 	waits    int       // for infrastructure, in a row
+	cuts     int       // failures that looked like an outage and were none, in a row
 }
 
 func (p *partition) lane(key string) *lane {
@@ -76,7 +78,7 @@ func (l *lane) isParked() bool {
 func (l *lane) pop(n int) {
 	clear(l.queue[:n])
 	l.queue = l.queue[n:]
-	l.attempts, l.waits = 0, 0
+	l.attempts, l.waits, l.cuts = 0, 0, 0
 }
 
 // halt lets nothing new begin.
@@ -92,6 +94,16 @@ func (p *partition) halt() {
 		}
 	}
 	p.hush()
+}
+
+// over tells whether the partition is given up.
+func (p *partition) over() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // hush tells who waits for the end of the running lanes.

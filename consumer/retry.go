@@ -39,7 +39,7 @@ func (s *session) retry(l *lane) time.Duration {
 	case wait > 0:
 		return wait
 	case err == nil:
-		l.waits = 0
+		l.waits, l.cuts = 0, 0
 		s.meter.count(m.route.typ, what, 1)
 	case !errors.Is(err, errOver):
 		s.failedAgain(l, m, h, err)
@@ -49,13 +49,16 @@ func (s *session) retry(l *lane) time.Duration {
 
 // rest ends the lane's turn at its parked events.
 func (s *session) rest(l *lane, free bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Both at once: remind, coming in between, would leave the key parked with
+	// nobody to try its head.
+	l.due = false
 	if free {
-		s.setParked(l, false)
+		delete(l.p.parked, l.key)
+		s.countParked()
 		s.log.Info("key freed", "topic", l.p.topic, "partition", l.p.id, "key", l.key)
 	}
-	s.mu.Lock()
-	l.due = false
-	s.mu.Unlock()
 }
 
 func (s *session) head(ctx context.Context, l *lane) (*head, error) {

@@ -117,15 +117,11 @@ func (s *session) space(ctx context.Context) int {
 	}
 }
 
-// setParked records whether a key's lane has rows in the parked table.
-func (s *session) setParked(l *lane, is bool) {
+// setParked records that a key's lane has rows in the parked table.
+func (s *session) setParked(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if is {
-		l.p.parked[l.key] = struct{}{}
-	} else {
-		delete(l.p.parked, l.key)
-	}
+	l.p.parked[l.key] = struct{}{}
 	s.countParked()
 }
 

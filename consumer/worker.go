@@ -59,12 +59,17 @@ func (s *session) resume(l *lane) {
 
 // step does one piece of a lane's work and says how long the lane then has to
 // wait. A parked key's events are tried before what came in since is parked
-// behind them: either order keeps the key's.
+// behind them, unless that is much: what waits for a long drain would fill the
+// memory that other keys need. Either order keeps the key's.
 func (s *session) step(l *lane) time.Duration {
 	s.mu.Lock()
 	due, behind, queued := l.due, l.isParked(), len(l.queue)
+	l.moved = due && behind && !l.moved && queued >= s.cfg.atOnce()
+	move := l.moved
 	s.mu.Unlock()
 	switch {
+	case move:
+		return s.queueUp(l)
 	case due:
 		return s.retry(l)
 	case queued == 0:
@@ -108,7 +113,7 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, m, err) }) != nil {
 		return 0
 	}
-	s.setParked(l, true)
+	s.setParked(l)
 	s.meter.count(m.route.typ, parked, 1)
 	s.finish(l, 1)
 	return 0
@@ -118,12 +123,14 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 // one statement.
 const behindAtOnce = 64
 
+func (c Config) atOnce() int { return min(behindAtOnce, max(c.MaxInFlight/8, 1)) }
+
 // queueUp moves what came in for a parked key behind the parked events.
 func (s *session) queueUp(l *lane) time.Duration {
 	s.mu.Lock()
 	batch := append([]*message(nil), l.queue[:min(len(l.queue), behindAtOnce)]...)
 	s.mu.Unlock()
-	if s.persist(l.p, func(ctx context.Context) error { return s.parkBehind(ctx, batch) }) != nil {
+	if s.persist(l.p, func(ctx context.Context) error { return s.parkBehind(ctx, l, batch) }) != nil {
 		return 0
 	}
 	for _, m := range batch {
