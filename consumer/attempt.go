@@ -34,11 +34,51 @@ func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.T
 	if err != nil {
 		return "", 0, err
 	}
-	err = s.await(l.p, s.isOutage, func(ctx context.Context) (err error) {
-		what, err = s.apply(ctx, m, work, after)
-		return err
-	})
-	return what, 0, err
+	what, err = s.apply(l.p.ctx, m, work, after)
+	if err == nil {
+		s.restored()
+		return what, 0, nil
+	}
+	wait, err = s.blame(l, err)
+	return "", wait, err
+}
+
+// looksAtMost is how often in a row an event may fail for want of
+// infrastructure while the database answers. It is then taken for what it is:
+// an event that kills its connections, or needs a server of its own.
+const looksAtMost = 12
+
+// blame says whose fault a failed attempt was. If the database is out of
+// reach it returns when that is over, and keeps the worker: no other lane could
+// do better. Otherwise the lane waits aside.
+func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) {
+	switch {
+	case l.p.over():
+		return 0, errOver
+	case !s.isOutage(failure):
+		return 0, failure
+	}
+	s.outage(failure)
+	if s.reach(l.p.ctx) != nil {
+		if err := s.persist(l.p, s.reach); err != nil {
+			return 0, err
+		}
+		return time.Millisecond, nil
+	}
+	if l.cuts++; l.cuts > looksAtMost {
+		return 0, failure
+	}
+	return backoff(outagePause, outageMax, l.cuts-1), nil
+}
+
+// reach tells whether the database answers.
+func (s *session) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	if _, err := s.deps.DB.Exec(ctx, `SELECT`); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	return nil
 }
 
 func (s *session) decode(ctx context.Context, m *message) (work effect, err error) {
@@ -83,6 +123,9 @@ func (s *session) apply(ctx context.Context, m *message, work effect, after func
 		_ = t.Rollback(ctx)
 		return what, err
 	}
+	if conn.Conn().PgConn().TxStatus() == 'I' {
+		return "", fmt.Errorf("%w: it was ended by SQL", ErrNotYours)
+	}
 	if err := t.Commit(ctx); err != nil {
 		return "", fmt.Errorf("commit: %w", err)
 	}
@@ -95,28 +138,17 @@ func (s *session) isOutage(err error) bool {
 }
 
 // persist runs f until it succeeds: what is wrong with it is never a reason to
-// lose an event.
+// lose an event. When the partition is given up meanwhile it returns errOver;
+// nothing that f wrote then has been committed, or it will be recognised.
 func (s *session) persist(p *partition, f func(context.Context) error) error {
-	return s.await(p, func(error) bool { return true }, f)
-}
-
-// await runs f, again and again while it fails for want of infrastructure.
-// When the partition is given up meanwhile it returns errOver; nothing that f
-// wrote then has been committed, or it will be recognised.
-func (s *session) await(p *partition, outage func(error) bool, f func(context.Context) error) error {
 	for n := 0; ; n++ {
 		err := f(p.ctx)
 		if err == nil {
 			s.restored()
 			return nil
 		}
-		select {
-		case <-p.stop:
+		if p.over() {
 			return errOver
-		default:
-		}
-		if !outage(err) {
-			return err
 		}
 		s.outage(err)
 		if !pause(p.stop, backoff(outagePause, outageMax, n)) {
