@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -46,12 +47,22 @@ func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.O
 	return offsets, nil
 }
 
+// prepareWithin bounds it where a server takes requests and answers none.
+const prepareWithin = 30 * time.Second
+
 // prepare makes partitions of places, from the broker's and the database's
 // knowledge of them.
 func (s *session) prepare(ctx context.Context, places []place) ([]*partition, error) {
-	there, err := s.bounds(ctx, places)
+	ctx, cancel := context.WithTimeout(ctx, prepareWithin)
+	defer cancel()
+	there, lacking, err := s.bounds(ctx, places)
 	if err != nil {
 		return nil, err
+	}
+	if s.cfg.From == Now {
+		if err := s.settleNow(ctx, there, lacking); err != nil {
+			return nil, err
+		}
 	}
 	saved, err := s.positions(ctx, places)
 	if err != nil {
@@ -81,22 +92,21 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	return out, s.save(ctx, settle)
 }
 
-// open decides where a partition begins. The position is to be saved at once
-// where the decision must not be made again: "now" is later each time, and a
-// fault is told once.
+// open decides where a partition begins. A fault's position is to be saved at
+// once: it is told once.
 func (s *session) open(at place, b bounds, saved map[place]position) (*partition, *position) {
 	var was *position
 	if w, ok := saved[at]; ok {
 		was = &w
 	}
-	next, fault := b.begin(was, s.cfg.From)
+	next, fault := b.begin(was)
 	p := newPartition(s.ctx, at, b.topicID, next)
 	if fault != faultNone {
 		s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
 		s.log.Error("the saved position does not fit the log: reading from its beginning", "fault", fault,
 			"topic", at.topic, "partition", at.id, "saved", was.next, "log_start", b.start, "log_end", b.end)
 	}
-	if fault == faultNone && (was != nil || s.cfg.From == Beginning) {
+	if fault == faultNone {
 		return p, nil
 	}
 	return p, &position{at, b.topicID, -1, next}
@@ -116,7 +126,9 @@ func (s *session) own(taken []*partition) {
 	s.countParked()
 }
 
-func (s *session) bounds(ctx context.Context, places []place) (map[place]bounds, error) {
+// bounds is what the broker has of places, and of the other partitions of
+// their topics as far as they are not lacking.
+func (s *session) bounds(ctx context.Context, places []place) (there map[place]bounds, lacking map[string]error, err error) {
 	topics := map[string]bool{}
 	for _, at := range places {
 		topics[at.topic] = true
@@ -127,28 +139,33 @@ func (s *session) bounds(ctx context.Context, places []place) (map[place]bounds,
 	}
 	ids, err := broker.TopicIDs(ctx, s.cl, names...)
 	if err != nil {
-		return nil, fmt.Errorf("ids of topics: %w", err)
+		return nil, nil, fmt.Errorf("ids of topics: %w", err)
 	}
 	adm := kadm.NewClient(s.cl)
 	starts, err := adm.ListStartOffsets(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("starts of topics: %w", err)
+		return nil, nil, fmt.Errorf("starts of topics: %w", err)
 	}
 	ends, err := adm.ListEndOffsets(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("ends of topics: %w", err)
+		return nil, nil, fmt.Errorf("ends of topics: %w", err)
 	}
-	out := make(map[place]bounds, len(places))
-	for _, at := range places {
-		start, okStart := starts.Lookup(at.topic, at.id)
-		end, okEnd := ends.Lookup(at.topic, at.id)
-		id, okID := ids[at.topic]
-		if !okStart || !okEnd || !okID || start.Err != nil || end.Err != nil {
-			return nil, fmt.Errorf("bounds of %s/%d are unknown: %w", at.topic, at.id, errors.Join(start.Err, end.Err, errUnlisted))
+	there, lacking = make(map[place]bounds, len(places)), map[string]error{}
+	ends.Each(func(end kadm.ListedOffset) {
+		start, okStart := starts.Lookup(end.Topic, end.Partition)
+		id, okID := ids[end.Topic]
+		if okStart && okID && start.Err == nil && end.Err == nil {
+			there[place{end.Topic, end.Partition}] = bounds{id, start.Offset, end.Offset}
+			return
 		}
-		out[at] = bounds{id, start.Offset, end.Offset}
+		lacking[end.Topic] = fmt.Errorf("bounds of %s/%d are unknown: %w", end.Topic, end.Partition, errors.Join(start.Err, end.Err, errUnlisted))
+	})
+	for _, at := range places {
+		if _, ok := there[at]; !ok {
+			return nil, nil, errors.Join(fmt.Errorf("bounds of %s/%d: %w", at.topic, at.id, errUnlisted), lacking[at.topic])
+		}
 	}
-	return out, nil
+	return there, lacking, nil
 }
 
 var errUnlisted = errors.New("the broker does not list them")

@@ -56,7 +56,8 @@ type From int
 const (
 	// Beginning is the oldest record kept.
 	Beginning From = iota
-	// Now is the end of each partition at the group's first assignment of it.
+	// Now is the end of each topic at the group's first assignment of it.
+	// Partitions it gets later are read from their beginning.
 	Now
 )
 

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -39,9 +40,43 @@ func (s *session) positions(ctx context.Context, places []place) (map[place]posi
 	return out, nil
 }
 
+// settleNow saves the ends of all partitions of topics where the group has
+// never been. Whoever comes first decides, for all members: a partition without
+// a position then is one that the topic got later, and all of it is new.
+func (s *session) settleNow(ctx context.Context, there map[place]bounds, lacking map[string]error) error {
+	var topics []string
+	for at := range there {
+		topics = append(topics, at.topic)
+	}
+	rows, err := s.deps.DB.Query(ctx, `SELECT DISTINCT topic FROM waybill.watermark
+		WHERE group_name = $1 AND topic = ANY($2)`, s.cfg.Group, topics)
+	if err != nil {
+		return fmt.Errorf("load topics read before: %w", err)
+	}
+	known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("load topics read before: %w", err)
+	}
+	var all []position
+	for at, b := range there {
+		if !slices.Contains(known, at.topic) {
+			if err := lacking[at.topic]; err != nil {
+				return err
+			}
+			all = append(all, position{at, b.topicID, -1, b.end})
+		}
+	}
+	return s.write(ctx, all, `DO NOTHING`)
+}
+
 // save writes positions in one statement. It may move one back: a log that was
 // cut back begins again, and what is repeated the inbox knows.
 func (s *session) save(ctx context.Context, all []position) error {
+	return s.write(ctx, all, `(group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
+		leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()`)
+}
+
+func (s *session) write(ctx context.Context, all []position, onConflict string) error {
 	var topics []string
 	var ids, epochs []int32
 	var topicIDs [][16]byte
@@ -55,9 +90,7 @@ func (s *session) save(ctx context.Context, all []position) error {
 	_, err := s.deps.DB.Exec(ctx, `INSERT INTO waybill.watermark
 			(group_name, topic, partition, topic_id, leader_epoch, next_offset)
 		SELECT $1, * FROM unnest($2::text[], $3::int[], $4::uuid[], $5::int[], $6::bigint[]) AS v(topic, partition)
-		ORDER BY topic, partition
-		ON CONFLICT (group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
-			leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()`,
+		ORDER BY topic, partition ON CONFLICT `+onConflict,
 		s.cfg.Group, topics, ids, topicIDs, epochs, next)
 	if err != nil {
 		return fmt.Errorf("save watermarks: %w", err)

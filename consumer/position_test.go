@@ -18,22 +18,19 @@ func TestBeginning(t *testing.T) {
 	at := func(id [16]byte, next int64) *position { return &position{topicID: id, next: next} }
 	for name, c := range map[string]struct {
 		saved  *position
-		from   From
 		offset int64
 		fault  string
 	}{
-		"new group":               {nil, Beginning, 10, faultNone},
-		"new group, from now":     {nil, Now, 20, faultNone},
-		"known":                   {at(id, 15), Beginning, 15, faultNone},
-		"known, from now":         {at(id, 15), Now, 15, faultNone},
-		"at the end":              {at(id, 20), Now, 20, faultNone},
-		"at the start":            {at(id, 10), Now, 10, faultNone},
-		"beyond the end":          {at(id, 21), Now, 10, faultBeyondEnd},
-		"retention overtook":      {at(id, 9), Now, 10, faultExpired},
-		"recreated":               {at(other, 15), Now, 10, faultRecreated},
-		"recreated and far ahead": {at(other, 99), Beginning, 10, faultRecreated},
+		"new group":               {nil, 10, faultNone},
+		"known":                   {at(id, 15), 15, faultNone},
+		"at the end":              {at(id, 20), 20, faultNone},
+		"at the start":            {at(id, 10), 10, faultNone},
+		"beyond the end":          {at(id, 21), 10, faultBeyondEnd},
+		"retention overtook":      {at(id, 9), 10, faultExpired},
+		"recreated":               {at(other, 15), 10, faultRecreated},
+		"recreated and far ahead": {at(other, 99), 10, faultRecreated},
 	} {
-		if offset, fault := log.begin(c.saved, c.from); offset != c.offset || fault != c.fault {
+		if offset, fault := log.begin(c.saved); offset != c.offset || fault != c.fault {
 			t.Errorf("%s: %d %q, want %d %q", name, offset, fault, c.offset, c.fault)
 		}
 	}

@@ -15,13 +15,11 @@ type bounds struct {
 }
 
 // begin decides where to read a partition from, given what is saved (nil for
-// nothing), and what was wrong with it. A faulty position starts over at the
+// nothing: see settleNow), and what was wrong with it. A faulty position starts over at the
 // beginning: the inbox knows what was handled, and reading again loses
 // nothing.
-func (b bounds) begin(saved *position, from From) (offset int64, fault string) {
+func (b bounds) begin(saved *position) (offset int64, fault string) {
 	switch {
-	case saved == nil && from == Now:
-		return b.end, faultNone
 	case saved == nil:
 		return b.start, faultNone
 	case saved.topicID != b.topicID:
