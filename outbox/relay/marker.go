@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // mark writes down what the broker acknowledged and then confirms to Postgres.
@@ -51,7 +52,8 @@ func (s *session) write(ctx context.Context, marks []mark) error {
 				return nil, nil
 			}
 			m := &marks[i]
-			return []any{m.id, now, m.partition, m.offset}, nil
+			// Not as a uuid.UUID, which would go through its text.
+			return []any{pgtype.UUID{Bytes: m.id, Valid: true}, now, m.partition, m.offset}, nil
 		}))
 	return err
 }

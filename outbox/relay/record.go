@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -136,7 +137,7 @@ func newRecord(r row, schemaID int) (*record, error) {
 		return nil, errColumn
 	}
 	rec := records.Get().(*record)
-	b := registry.AppendHeader(rec.buf[:0], schemaID)
+	b := registry.AppendHeader(slices.Grow(rec.buf[:0], sizeOf(&r)), schemaID)
 	b = append(b, r[colBody]...)
 	value := len(b)
 	b = append(b, r[colSubject]...)
@@ -163,6 +164,16 @@ func newRecord(r row, schemaID int) (*record, error) {
 		Headers: rec.headers[:n:n], Context: &rec.tag,
 	}
 	return rec, nil
+}
+
+// sizeOf is about how many bytes r's record takes. The subject is in it twice;
+// numbers, times and ids are longer as text.
+func sizeOf(r *row) int {
+	n := 256 + len(r[colSubject])
+	for _, v := range r {
+		n += len(v)
+	}
+	return n
 }
 
 func envelope(r *row) event.Envelope {
