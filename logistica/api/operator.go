@@ -30,7 +30,8 @@ type readiness struct {
 // ready asks once for all who want to know at the same time: anybody may, and
 // each question opens a connection.
 func (s *service) ready(w http.ResponseWriter, r *http.Request) {
-	got, _, _ := s.asking.Do("", func() (any, error) { return s.askReady(context.WithoutCancel(r.Context())), nil })
+	ctx := context.WithoutCancel(r.Context()) // others wait for the answer too
+	got, _, _ := s.asking.Do("", func() (any, error) { return s.askReady(ctx), nil })
 	now := got.(readiness)
 	writeJSON(w, now.status, map[string]any{"status": readyWord(now.status), "checks": now.checks})
 }

@@ -96,7 +96,7 @@ func TestEveryStateAndActorIsInTheContract(t *testing.T) {
 
 func TestTextIsOneLineThatTurnsNothingAround(t *testing.T) {
 	for s, ok := range map[string]bool{
-		"Pão de açúcar": true, "شارع‏ الملك": true, "👩‍🍳": true, "a\u200eb": true,
+		"Pão de açúcar": true, "شارع\u200f الملك": true, "👩‍🍳": true, "a\u200eb": true,
 		"a\u2028b": false, "a\u2029b": false, "a\u202eb": false, "a\u202ab": false, "a\u2066b": false, "a\u2069b": false,
 		"a\x00b": false, "a\u0085b": false, "a\x7f": false, "a\nb": false, "a\xffb": false,
 	} {
