@@ -156,7 +156,7 @@ func (r *Relay) session(ctx context.Context) (moved bool, err error) {
 	s := newSession(r, stream, client)
 	err = s.run(ctx, !complete)
 	r.stuck = s.stuckAfter(err)
-	r.unusable = publicationMissing(err)
+	r.unusable = errors.Is(err, wal.ErrPublicationMissing)
 	r.careful = s.marks == 0
 	return !r.careful, err
 }
@@ -166,7 +166,7 @@ func (r *Relay) newClient() (*kgo.Client, error) {
 		kgo.ProducerLinger(0),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(int32(min(r.cfg.MaxBatchBytes, math.MaxInt32))), //nolint:gosec // bounded
+		kgo.ProducerBatchMaxBytes(int32(min(r.cfg.MaxBatchBytes, math.MaxInt32))),
 		// Above what the ledger lets through, so that the client never blocks.
 		kgo.MaxBufferedRecords(r.cfg.MaxUnmarked+1),
 	)
@@ -185,10 +185,10 @@ func closeStream(ctx context.Context, s *wal.Stream) {
 
 // unlessDone is err, or nil if ctx has ended, which then is the cause.
 func unlessDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Slot is the name of the replication slot the relay reads.

@@ -30,6 +30,7 @@ type session struct {
 
 	// Of the reader alone:
 	ctx     context.Context // the decoder's callbacks are given none
+	sending context.Context // what is on its way when the reader ends is still wanted
 	tx      *commit
 	columns columns
 	schemas *schemaIDs
@@ -90,7 +91,7 @@ func (s *session) drain(ctx context.Context) {
 }
 
 func (s *session) readAll(ctx context.Context, backfill bool) error {
-	s.ctx = ctx
+	s.ctx, s.sending = ctx, context.WithoutCancel(ctx)
 	defer s.ledger.abandonOpen()
 	if backfill {
 		if err := s.backfill(ctx); err != nil {
@@ -175,8 +176,7 @@ func (s *session) produce(tx *commit, r row) error {
 		return err
 	}
 	rec.tag.commit = tx
-	// Not s.ctx: what is on its way when the reader ends is still wanted.
-	s.client.Produce(context.WithoutCancel(s.ctx), &rec.Record, s.acknowledged)
+	s.client.Produce(s.sending, &rec.Record, s.acknowledged)
 	return nil
 }
 

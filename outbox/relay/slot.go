@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // SlotName is the default slot of a database. Slots belong to the whole
@@ -35,10 +34,12 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 		return errors.Join(err, r.forgetComplete(ctx))
 	}
 	exists, lost, err := r.lookAtSlot(ctx)
+	lost = lost || r.unusable
+	r.unusable = false // another relay may make it anew first; we then hear again if not
 	switch {
 	case err != nil:
 		return err
-	case exists && !lost && !r.unusable:
+	case exists && !lost:
 		return nil
 	case exists:
 		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
@@ -123,16 +124,6 @@ func (r *Relay) checkPublication(ctx context.Context) error {
 	}
 	return nil
 }
-
-// publicationMissing tells of a slot that wants to read WAL from a time when
-// its publication did not exist. It never gets past that, not even when there
-// is one again.
-func publicationMissing(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == undefinedObject
-}
-
-const undefinedObject = "42704"
 
 // backfill publishes the rows that have no mark, oldest first: those from
 // before the slot, and perhaps some that the stream will bring again, under

@@ -57,6 +57,26 @@ var ErrSlotInUse = errors.New("replication slot is in use")
 // ErrSlotMissing tells that the slot does not exist.
 var ErrSlotMissing = errors.New("replication slot does not exist")
 
+// ErrPublicationMissing tells that the publication did not exist when the WAL
+// to be read was written. The slot never gets past that, not even when there is
+// a publication of that name again.
+var ErrPublicationMissing = errors.New("publication did not exist at this point of the WAL")
+
+// SQLSTATEs of a stream whose publication is missing: servers before 18 end
+// it, later ones warn and leave the rows out.
+const (
+	undefinedObject    = "42704"
+	publicationSkipped = "55000"
+)
+
+func serverError(m *pgproto3.ErrorResponse) error {
+	err := pgconn.ErrorResponseToPgError(m)
+	if err.Code == undefinedObject {
+		return fmt.Errorf("replication: %w: %w", ErrPublicationMissing, err)
+	}
+	return fmt.Errorf("replication: %w", err)
+}
+
 // Open connects and starts reading at the slot's confirmed position.
 func Open(ctx context.Context, cfg Config) (*Stream, error) {
 	conn, err := connect(ctx, cfg)
@@ -143,7 +163,11 @@ func (s *Stream) Next(ctx context.Context) (Frame, error) {
 				return f, err
 			}
 		case *pgproto3.ErrorResponse:
-			return Frame{}, fmt.Errorf("replication: %w", pgconn.ErrorResponseToPgError(m))
+			return Frame{}, serverError(m)
+		case *pgproto3.NoticeResponse:
+			if m.Code == publicationSkipped {
+				return Frame{}, fmt.Errorf("%w: %s", ErrPublicationMissing, m.Message)
+			}
 		case *pgproto3.CopyDone:
 			return Frame{}, errors.New("replication: server ended the stream")
 		}

@@ -107,3 +107,25 @@ func TestSlotIsReadByOneAndMissedByName(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestMissingPublicationIsTold(t *testing.T) {
+	db, cfg := slotted(t)
+	for _, sql := range []string{"DROP PUBLICATION things", "INSERT INTO thing VALUES (1)", "CREATE PUBLICATION things FOR TABLE thing"} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, cfg)
+	defer s.Close(context.Background())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, wal.ErrPublicationMissing) {
+			return
+		}
+		if err != nil || f.Data != nil && f.Data[0] == 'C' {
+			t.Fatalf("read past it, error %v", err)
+		}
+	}
+}
