@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -87,11 +88,19 @@ func (w *world) declare(partitions int32) {
 
 func openPool(t testing.TB, dsn string, v *valve) *pgxpool.Pool {
 	t.Helper()
+	return openPoolOf(t, dsn, v, 0)
+}
+
+func openPoolOf(t testing.TB, dsn string, v *valve, conns int32) *pgxpool.Pool {
+	t.Helper()
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.MaxConns = 12
+	if conns > 0 {
+		cfg.MaxConns = conns
+	}
 	if v != nil {
 		cfg.ConnConfig.DialFunc = v.dial
 	}
@@ -176,6 +185,7 @@ type setup struct {
 	cfg   Config
 	valve *valve
 	opts  []kgo.Opt
+	conns int32 // 0: enough
 }
 
 func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
@@ -192,7 +202,7 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 	for _, f := range change {
 		f(&s)
 	}
-	db := openPool(w.t, w.dsn, s.valve)
+	db := openPoolOf(w.t, w.dsn, s.valve, s.conns)
 	g := New(Deps{DB: db, Decoder: d, Client: func(opts ...kgo.Opt) (*kgo.Client, error) {
 		return w.engine.Config.Client(append(opts, s.opts...)...)
 	}}, s.cfg)
@@ -341,7 +351,30 @@ type valve struct {
 	mu    sync.Mutex
 	shut  bool
 	conns []net.Conn
+
+	answer func([]byte) error // if set, sees what the server sends; an error cuts the connection instead
 }
+
+// censored shows what is read to its valve first.
+type censored struct {
+	net.Conn
+	v *valve
+}
+
+func (c censored) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil {
+		err = c.v.answer(p[:n])
+	}
+	if err != nil {
+		_ = c.Close()
+		return 0, err
+	}
+	return n, nil
+}
+
+// containsCommit finds the server's word that a transaction is committed.
+func containsCommit(p []byte) bool { return bytes.Contains(p, []byte("C\x00\x00\x00\x0bCOMMIT\x00")) }
 
 func (v *valve) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	v.mu.Lock()
@@ -351,10 +384,14 @@ func (v *valve) dial(ctx context.Context, network, addr string) (net.Conn, error
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, addr)
-	if err == nil {
-		v.conns = append(v.conns, c)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	v.conns = append(v.conns, c)
+	if v.answer != nil {
+		c = censored{c, v}
+	}
+	return c, nil
 }
 
 func (v *valve) set(shut bool) {

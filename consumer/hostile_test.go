@@ -1,0 +1,194 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/event"
+)
+
+// A person deletes what is parked: the key must not wait for rows that are
+// gone, whichever of them they were.
+func TestParkedRowsDeletedByHandFreeTheirKey(t *testing.T) {
+	for _, which := range []string{`true`, `state = 'retrying'`} {
+		w := newWorld(t, 1)
+		tr := troubleWith(moved{"a", 1})
+		w.start(tr.keep, func(s *setup) { s.cfg.Retry.Park, s.cfg.Retry.ParkMax = time.Hour, time.Hour })
+		w.move("a", "a", "b")
+		w.until("parked", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 2 })
+		w.exec(`DELETE FROM waybill.parked WHERE ` + which)
+		w.move("a", "b")
+		w.until("the key flows", func() bool {
+			return w.number(`SELECT count(*) FROM effect WHERE key = 'a' AND n = 3`) == 1 &&
+				w.number(`SELECT count(*) FROM waybill.parked`) == 0
+		})
+	}
+}
+
+// While a key drains, more of it comes than memory holds: others go on.
+func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
+	w := newWorld(t, 1)
+	tr := troubleWith(moved{"a", 1})
+	hold := make(chan struct{})
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if err := tr.keep(ctx, tx, e); err != nil {
+			return err
+		}
+		if e.Data.Account == "a" && e.Data.N < 100 { // a drain that takes its time
+			select {
+			case <-hold:
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}, func(s *setup) { s.cfg.MaxInFlight = 100 })
+	for range 100 {
+		w.move("a")
+	}
+	w.until("all parked", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 100 })
+	tr.mend()
+	w.until("it drains", func() bool { return w.number(`SELECT count(*) FROM effect`) > 0 })
+	for range 300 {
+		w.move("a")
+	}
+	w.move("b")
+	w.until("the other key's event", func() bool { return w.number(`SELECT count(*) FROM effect WHERE key = 'b'`) == 1 })
+	if n := w.number(`SELECT count(*) FROM effect WHERE key = 'a'`); n > 90 {
+		t.Errorf("b waited for %d events of a", n)
+	}
+	close(hold)
+	w.settled()
+}
+
+// Events whose handlers' own servers are down look like an outage of ours. As
+// long as the database answers, others go on, and in the end they are parked.
+func TestAnEventThatLooksLikeAnOutageStopsItsOwnKeyOnly(t *testing.T) {
+	w := newWorld(t, 1)
+	var mended atomic.Bool
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if e.Data.Account != "ok" && !mended.Load() {
+			return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		}
+		return keep(ctx, tx, e)
+	}, func(s *setup) { s.cfg.Workers = 2 })
+	for i := range 4 {
+		w.move(fmt.Sprint("bad", i))
+	}
+	w.move("ok")
+	w.until("the others flow", func() bool { return w.number(`SELECT count(*) FROM effect`) == 1 })
+	mended.Store(true)
+	w.settled()
+}
+
+// An event that breaks its connection every time, as one does that kills its
+// backend, is parked in the end.
+func TestAnEventThatBreaksItsConnectionIsParked(t *testing.T) {
+	w := newWorld(t, 1)
+	var mended atomic.Bool
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if e.Data.Account == "a" && !mended.Load() {
+			w.exec(`SELECT pg_terminate_backend($1)`, int32(tx.Conn().PgConn().PID())) // #nosec G115
+			_, err := tx.Exec(ctx, `SELECT 1`)
+			return err
+		}
+		return keep(ctx, tx, e)
+	})
+	w.move("a", "b")
+	w.until("parked", func() bool { return len(w.parked()) == 1 })
+	mended.Store(true)
+	w.settled()
+}
+
+// A handler that ends its transaction by SQL has no success.
+func TestATransactionEndedBySQLIsAFailure(t *testing.T) {
+	w := newWorld(t, 1)
+	var tries atomic.Int32
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if err := keep(ctx, tx, e); err != nil {
+			return err
+		}
+		if tries.Add(1) == 1 {
+			_, err := tx.Exec(ctx, `ROLLBACK`)
+			return err
+		}
+		return nil
+	})
+	w.move("a")
+	w.until("tried again", func() bool { return tries.Load() == 2 })
+	w.settled()
+}
+
+// Partitions that a topic gets later are new to a group, but what is in them
+// came after its "now".
+func TestPartitionsAddedLaterAreReadFromTheirBeginning(t *testing.T) {
+	w := newWorld(t, 1)
+	now := func(s *setup) { s.cfg.From = Now }
+	w.publish(w.recordOf(moved{"old", 1}))
+	m := w.start(keep, now)
+	w.until("it has begun", func() bool { return w.next() == 1 })
+	m.end(t)
+	adm := kadm.NewClient(w.producer)
+	if _, err := adm.UpdatePartitions(t.Context(), 4, w.contract.Topic); err != nil {
+		t.Fatal(err)
+	}
+	w.producer = w.engine.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil))) // one that knows all
+	w.until("they are there", func() bool {
+		l, err := adm.ListTopics(t.Context(), w.contract.Topic)
+		return err == nil && len(l[w.contract.Topic].Partitions) == 4
+	})
+	for range 3 {
+		for i := range 12 {
+			w.move(fmt.Sprint("k", i))
+		}
+	}
+	w.start(keep, now)
+	w.settled()
+}
+
+func TestAPoolSmallerThanTheWorkersIsSlowAndNoMore(t *testing.T) {
+	w := newWorld(t, 2)
+	tr := troubleWith(moved{"a", 3})
+	for range 20 {
+		w.move("a", "b", "c", "d", "e", "f")
+	}
+	w.start(tr.keep, func(s *setup) { s.conns = 1 })
+	w.until("the others flow", func() bool { return w.number(`SELECT count(*) FROM effect`) >= 102 })
+	tr.mend()
+	w.settled()
+}
+
+var errByHand = errors.New("by hand")
+
+// The answer to a commit is lost: whether it happened is not known, and must
+// not matter.
+func TestACommitWhoseAnswerIsLostHappensOnce(t *testing.T) {
+	w := newWorld(t, 1)
+	v := &valve{}
+	var cuts atomic.Int32
+	v.answer = func(p []byte) error {
+		// CommandComplete of COMMIT, as the server writes it.
+		if containsCommit(p) && cuts.Add(1)%3 == 0 {
+			return errByHand
+		}
+		return nil
+	}
+	w.start(keep, func(s *setup) { s.valve = v })
+	for range 10 {
+		w.move("a", "b", "c")
+	}
+	w.settled()
+	if cuts.Load() < 10 {
+		t.Errorf("%d commits seen", cuts.Load())
+	}
+}
