@@ -3,6 +3,7 @@ package event_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +77,10 @@ func TestUnreadableHeaderIsNamed(t *testing.T) {
 	for _, h := range []header{{"ce_time", "yesterday"}, {"ce_sequence", "two"}, {"ce_specversion", "0.3"}} {
 		if _, err := read([]header{h}, time.Now()); err == nil {
 			t.Errorf("%v was taken", h)
+		}
+		h.value = strings.Repeat(h.value, 10_000)
+		if _, err := read([]header{h}, time.Now()); err == nil || len(err.Error()) > 200 {
+			t.Errorf("%s: an error of %d bytes", h.name, len(err.Error()))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -73,7 +74,7 @@ func ReadHeaders(n int, header func(i int) (name string, value []byte), recordTi
 			continue
 		}
 		if err := e.setHeader(name, value); err != nil {
-			return e, fmt.Errorf("header %s=%q: %w", name, value, err)
+			return e, fmt.Errorf("header %s=%.64q: %w", name, value, err)
 		}
 	}
 	if e.ID == uuid.Nil {
@@ -95,11 +96,15 @@ func (e *Envelope) setHeader(name string, value []byte) (err error) {
 	case HeaderSubject:
 		e.Subject = string(value)
 	case HeaderTime:
-		e.Time, err = time.Parse(time.RFC3339Nano, string(value))
+		if e.Time, err = time.Parse(time.RFC3339Nano, string(value)); err != nil {
+			return errors.New("want a time as of RFC 3339") // the parser's own words repeat the value, however long
+		}
 	case HeaderTenant:
 		e.Tenant = string(value)
 	case HeaderSequence:
-		e.Sequence, err = strconv.ParseInt(string(value), 10, 64)
+		if e.Sequence, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+			return errors.New("want a whole number")
+		}
 	case HeaderCorrelationID:
 		e.CorrelationID = string(value)
 	case HeaderCausationID:

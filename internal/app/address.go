@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -43,21 +45,53 @@ func (a *App) WriteAddresses() error {
 		return err
 	}
 	path := filepath.Join(a.cfg.Dir, addressFile)
-	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+	if err := writePrivate(path, append(b, '\n')); err != nil {
 		return fmt.Errorf("leave addresses: %w", err)
 	}
 	a.stack.onStop("addresses", removeFile(path))
 	return nil
 }
 
-// ReadAddresses is what a Waybill in dir left, zero if none did. One that was
-// killed left it too: then nothing answers there, and the caller says so.
+// writePrivate puts a new file in the place of path, for its owner alone. It
+// follows no link that stands there and inherits no old file's mode.
+func writePrivate(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// ReadAddresses is what a Waybill of ours in dir left, zero if none did. One
+// that was killed left it too: then nothing answers there, and the caller says
+// so. A file of somebody else's is passed over: a command would otherwise talk
+// to whatever the folder it happens to be in names.
 func ReadAddresses(dir string) (a Addresses) {
-	b, err := os.ReadFile(filepath.Join(dir, addressFile))
+	path := filepath.Join(dir, addressFile)
+	if !ours(path) {
+		return Addresses{}
+	}
+	b, err := os.ReadFile(path)
 	if err != nil || json.Unmarshal(b, &a) != nil {
 		return Addresses{}
 	}
 	return a
+}
+
+func ours(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 func removeFile(path string) func(context.Context) error {

@@ -30,7 +30,7 @@ func (a *App) seedDemo(ctx context.Context, directory *tenants.Directory) error 
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = []byte(tenants.NewKey(demoTenant) + "\n")
-		err = os.WriteFile(path, b, 0o600)
+		err = writePrivate(path, b)
 	}
 	if err != nil {
 		return fmt.Errorf("demonstration's key: %w", err)

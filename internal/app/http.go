@@ -7,7 +7,18 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
 )
+
+// requestsMayTake is how long requests may go on when the server stops. A body
+// that is sent slowly must not hold up the engines behind it.
+const requestsMayTake = 3 * time.Second
+
+// maxConnections bounds what one listener holds at a time: streams and a
+// reserve. Further ones wait to be accepted.
+const maxConnections = 60_000
 
 // serve runs an HTTP server on ln until the stack stops.
 func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
@@ -16,14 +27,19 @@ func serve(stack *stack, name string, srv *http.Server, ln net.Listener) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := srv.Serve(ln)
+		err := srv.Serve(netutil.LimitListener(ln, maxConnections))
 		if !errors.Is(err, http.ErrServerClosed) {
 			stack.fail(fmt.Errorf("%s: %w", name, err))
 		}
 	}()
 	stack.onStop(name, func(ctx context.Context) error {
 		unused.close()
-		err := srv.Shutdown(ctx)
+		patient, cancel := context.WithTimeout(ctx, requestsMayTake)
+		defer cancel()
+		err := srv.Shutdown(patient)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = srv.Close() // cut off; what they asked for is not promised
+		}
 		<-done
 		return err
 	})

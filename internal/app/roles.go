@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
+	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/notify"
@@ -64,6 +66,8 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	}
 	hub, err := push.New(a.engines.broker.Client, push.Config{
 		Topics: topicNames(orders.Topics()), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
+		// One merchant's streams, its customers' included, leave room for others'.
+		KeyOf: func(r *http.Request) string { return event.Tenant(r.Context()) }, MaxPerKey: 10_000,
 		Logger: a.log, Registerer: a.metrics,
 	})
 	if err != nil {

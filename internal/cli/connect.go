@@ -59,6 +59,9 @@ func (t *target) resolve() error {
 	}
 	def := config.Default()
 	running := app.ReadAddresses(t.dir)
+	if t.cfg.KafkaSASL != nil || t.cfg.RegistrySecret != "" || t.cfg.RegistryBearer != "" {
+		running = app.Addresses{} // secrets go to addresses named with them, not to those of a folder
+	}
 	if len(t.cfg.Brokers) == 0 {
 		t.cfg.Brokers = []string{or(running.Kafka, def.KafkaListen)}
 	}

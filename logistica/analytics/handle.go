@@ -72,7 +72,7 @@ type writes struct {
 func change(e event.Envelope, order uuid.UUID, version int64) (*writes, error) {
 	tenant, err := uuid.Parse(e.Tenant)
 	if err != nil {
-		return nil, fmt.Errorf("count order %s: tenant %q: %w", order, e.Tenant, err)
+		return nil, fmt.Errorf("count order %s: tenant %.64q: %w", order, e.Tenant, err)
 	}
 	w := &writes{tenant: tenant, order: order, version: version}
 	w.batch.Queue(`SELECT set_config('waybill.tenant', $1, true)`, tenant.String())
