@@ -74,7 +74,8 @@ func (s *session) run(ctx context.Context, backfill bool) error {
 	s.ledger.close()
 	late := time.AfterFunc(markTimeout, giveUp)
 	defer late.Stop()
-	s.metrics.inFlight.Set(0)
+	// Whatever is still out belongs to no session any more.
+	defer s.metrics.inFlight.Set(0)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil
 	}
