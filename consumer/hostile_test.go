@@ -94,6 +94,7 @@ func TestAnEventThatLooksLikeAnOutageStopsItsOwnKeyOnly(t *testing.T) {
 // An event that breaks its connection every time, as one does that kills its
 // backend, is parked in the end.
 func TestAnEventThatBreaksItsConnectionIsParked(t *testing.T) {
+	t.Parallel() // it waits long
 	w := newWorld(t, 1)
 	var mended atomic.Bool
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {

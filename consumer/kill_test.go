@@ -32,7 +32,7 @@ func kills(t *testing.T) int {
 	t.Helper()
 	v := os.Getenv("WAYBILL_TEST_KILLS")
 	if v == "" {
-		return 5
+		return 3
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 {
@@ -132,6 +132,7 @@ func (p *process) kill() {
 }
 
 func TestKilledMembersLoseAndRepeatNothing(t *testing.T) {
+	t.Parallel() // it waits for sessions to end
 	w := newWorld(t, 4)
 	members := []*process{w.spawn(), w.spawn()}
 	stop := make(chan struct{})

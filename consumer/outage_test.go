@@ -83,6 +83,7 @@ func TestAMemberStartsWhileTheDatabaseIsDown(t *testing.T) {
 }
 
 func TestShutdownIsBoundedWhenEverythingIsDown(t *testing.T) {
+	t.Parallel() // it waits for a session to end
 	w := newWorld(t, 1)
 	db, net := &valve{}, &valve{}
 	m := w.start(keep, func(s *setup) {
