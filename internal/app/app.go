@@ -123,7 +123,8 @@ func (a *App) Wait(ctx context.Context) error {
 }
 
 // Stop stops everything in the reverse order of its start: no request is taken
-// any more, what was committed is relayed, and only then do the engines go.
+// any more, what the relay has read is published, and only then do the engines
+// go. What it had not read yet is published after the next start.
 func (a *App) Stop(ctx context.Context) error {
 	err := a.stack.stop(ctx)
 	if a.lock != nil {

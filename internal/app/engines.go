@@ -75,14 +75,31 @@ func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.
 	}
 	stopServer := stop
 	return func(ctx context.Context) error {
-		e.db.Close()
+		closePool(ctx, e.db)
 		return stopServer(ctx)
 	}, nil
+}
+
+// closePool waits for connections that are in use, but not for ever: the
+// server's stop ends them.
+func closePool(ctx context.Context, db *pgxpool.Pool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		db.Close()
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
 }
 
 // startLog gives broker and registry, configured or of our own.
 func (a *App) startLog(ctx context.Context, e *engines) (stop func(context.Context) error, err error) {
 	stack := newStack(a.log)
+	stack.failed = a.stack.failed // one that fails ends the whole program
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, stack.stop(context.WithoutCancel(ctx)))
@@ -94,11 +111,6 @@ func (a *App) startLog(ctx context.Context, e *engines) (stop func(context.Conte
 	if err := a.startRegistry(ctx, e, stack); err != nil {
 		return nil, err
 	}
-	go func() {
-		if err := <-stack.failed; err != nil {
-			a.stack.fail(err)
-		}
-	}()
 	return stack.stop, nil
 }
 

@@ -56,11 +56,21 @@ func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return tables.EnsureDays(gctx, db, time.Now()) })
-	g.Go(func() error { return consumer.EnsureDays(gctx, db) })
+	g.Go(func() error { return a.ensureDays(gctx) })
 	g.Go(func() error { return p.outbox.Declare(gctx, db) })
 	g.Go(func() (err error) { p.pushKey, err = secret(gctx, db, "push cursor"); return err })
 	return g.Wait()
+}
+
+// ensureDays makes the partitions that are written to first. Where that cannot
+// be just now, as while a backup holds its locks, events go to the default
+// partition and move along later: no reason not to start.
+func (a *App) ensureDays(ctx context.Context) error {
+	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db))
+	if err != nil && ctx.Err() == nil {
+		a.log.WarnContext(ctx, "partitions of today are not there yet", "error", err)
+	}
+	return ctx.Err()
 }
 
 // declareTopics creates the topics. One that is there but differs is told and

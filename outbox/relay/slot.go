@@ -31,7 +31,8 @@ func SlotName(database string) string {
 func (r *Relay) ensureSlot(ctx context.Context) error {
 	if err := r.checkPublication(ctx); err != nil {
 		// What commits meanwhile will never be in the stream.
-		return errors.Join(err, r.forgetComplete(ctx))
+		_, forgot := r.forgetComplete(ctx)
+		return errors.Join(err, forgot)
 	}
 	exists, lost, err := r.lookAtSlot(ctx)
 	lost = lost || r.unusable
@@ -45,15 +46,19 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
 			"hint", "it kept more WAL than max_slot_wal_keep_size, or its publication was dropped")
 		// Before the drop: a crash must not leave a new slot that looks complete.
-		if err := r.forgetComplete(ctx); err != nil {
+		if _, err := r.forgetComplete(ctx); err != nil {
 			return err
 		}
 		if _, err := r.db.Exec(ctx, `SELECT pg_drop_replication_slot($1)`, r.cfg.Slot); err != nil {
 			return fmt.Errorf("drop lost slot %s: %w", r.cfg.Slot, err)
 		}
 	}
-	if err := r.forgetComplete(ctx); err != nil {
+	had, err := r.forgetComplete(ctx)
+	if err != nil {
 		return err
+	}
+	if had {
+		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
 	}
 	return r.createSlot(ctx)
 }
@@ -101,11 +106,13 @@ func (r *Relay) isComplete(ctx context.Context) (complete bool, err error) {
 	return complete, nil
 }
 
-func (r *Relay) forgetComplete(ctx context.Context) error {
-	if _, err := r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot); err != nil {
-		return fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
+// forgetComplete tells whether there was anything to forget.
+func (r *Relay) forgetComplete(ctx context.Context) (had bool, err error) {
+	tag, err := r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot)
+	if err != nil {
+		return false, fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
 	}
-	return nil
+	return tag.RowsAffected() > 0, nil
 }
 
 // checkPublication refuses a publication that leaves events out: the stream
@@ -152,7 +159,7 @@ func (s *session) backfill(ctx context.Context) error {
 		return fmt.Errorf("back-fill: %w", err)
 	}
 	if n > 0 {
-		s.log.WarnContext(ctx, "the slot was new: published events that had no mark from the table", "events", n)
+		s.log.InfoContext(ctx, "the slot is new: published events that had no mark from the table", "events", n)
 	}
 	_, err = s.db.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot) VALUES ($1) ON CONFLICT DO NOTHING`, s.cfg.Slot)
 	if err != nil {
