@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/event"
 )
@@ -65,10 +67,22 @@ func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) 
 		}
 		return time.Millisecond, nil
 	}
+	if complaint(failure) {
+		l.waits++
+		return backoff(outagePause, outageMax, l.waits-1), nil
+	}
 	if l.cuts++; l.cuts > looksAtMost {
 		return 0, failure
 	}
 	return backoff(outagePause, outageMax, l.cuts-1), nil
+}
+
+// complaint tells an error in which the database itself says what it lacks,
+// such as room or being the primary: one that answers may still lack it. The
+// end of a connection is none, since an event can bring that about.
+func complaint(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && !strings.HasPrefix(server.Code, "57P") && !strings.HasPrefix(server.Code, "08")
 }
 
 // reach tells whether the database answers.

@@ -193,3 +193,53 @@ func TestACommitWhoseAnswerIsLostHappensOnce(t *testing.T) {
 		t.Errorf("%d commits seen", cuts.Load())
 	}
 }
+
+// A database that was failed over to a standby, or has a full disk, answers and
+// takes no writes. No event is to blame, however long that lasts.
+func TestADatabaseThatTakesNoWritesParksNothing(t *testing.T) {
+	t.Parallel() // it waits long
+	w := newWorld(t, 1)
+	w.start(keep)
+	w.move("a", "b")
+	w.settled()
+	readOnly := func(is string) {
+		w.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = ` + is + `', current_database()); END $$`)
+		w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	}
+	readOnly("on")
+	w.move("a", "b")
+	<-time.After(16 * time.Second)
+	w.exec(`SET default_transaction_read_only = off`)
+	w.exec(`RESET ALL`)
+	readOnly("off")
+	w.settled()
+	if n := w.number(`SELECT coalesce(max(last_value), 0) FROM waybill.parked_seq_seq WHERE is_called`); n != 0 {
+		t.Errorf("%d events were parked", n)
+	}
+}
+
+// A member that the broker cannot hear goes on with what it has, beside the
+// next owner of its partitions. Neither repeats the other's effects, nor do
+// keys lose their order.
+func TestAMemberCutOffFromTheBrokerDoesNoHarm(t *testing.T) {
+	t.Parallel() // it waits for a session to end
+	w := newWorld(t, 4)
+	v := &valve{}
+	slow := func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return keep(ctx, tx, e)
+	}
+	short := func(s *setup) { s.cfg.Drain = 100 * time.Millisecond }
+	w.start(slow, short, func(s *setup) { s.opts = []kgo.Opt{kgo.Dialer(v.dial)} })
+	for range 200 {
+		w.move("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	}
+	w.until("it works", func() bool { return w.number(`SELECT count(*) FROM effect`) > 50 })
+	v.set(true)
+	w.start(slow, short)
+	w.settled()
+}
