@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/pg"
 )
 
 // outageError is a failure that cannot be an event's fault, whatever it says.
@@ -45,9 +46,9 @@ func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.T
 	return "", wait, err
 }
 
-// looksAtMost is how often in a row an event may fail for want of
-// infrastructure while the database answers. It is then taken for what it is:
-// an event that kills its connections, or needs a server of its own.
+// looksAtMost is how often in a row an event may lose its connection while the
+// database answers. It is then taken for what it is: an event that kills its
+// connections, or needs a server of its own.
 const looksAtMost = 12
 
 // blame says whose fault a failed attempt was. If the database is out of
@@ -67,22 +68,30 @@ func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) 
 		}
 		return time.Millisecond, nil
 	}
-	if complaint(failure) {
-		l.waits++
-		return backoff(outagePause, outageMax, l.waits-1), nil
+	l.waits++
+	if lostConnection(failure) {
+		l.cuts++
 	}
-	if l.cuts++; l.cuts > looksAtMost {
+	if l.cuts > looksAtMost {
 		return 0, failure
 	}
-	return backoff(outagePause, outageMax, l.cuts-1), nil
+	return backoff(outagePause, outageMax, l.waits-1), nil
 }
 
-// complaint tells an error in which the database itself says what it lacks,
-// such as room or being the primary: one that answers may still lack it. The
-// end of a connection is none, since an event can bring that about.
-func complaint(err error) bool {
+// lostConnection tells a failure that an event can bring about although it
+// looks like an outage. What the database says it lacks, such as room or being
+// the primary, what failed before the handler, and what the configuration calls
+// infrastructure are none.
+func lostConnection(failure error) bool {
+	var before *outageError
 	var server *pgconn.PgError
-	return errors.As(err, &server) && !strings.HasPrefix(server.Code, "57P") && !strings.HasPrefix(server.Code, "08")
+	switch {
+	case errors.As(failure, &before), !pg.Infrastructure(failure):
+		return false
+	case errors.As(failure, &server):
+		return strings.HasPrefix(server.Code, "57P") || strings.HasPrefix(server.Code, "08")
+	}
+	return true
 }
 
 // reach tells whether the database answers.

@@ -77,8 +77,11 @@ type Config struct {
 	// 5 s. A member that was killed holds its partitions for 8 s more.
 	Drain time.Duration
 
-	// Infrastructure tells an error that is no fault of the event, so that the
-	// group waits. Default: the database or the registry is out of reach.
+	// Infrastructure tells an error that is no fault of the event, which waits
+	// with its key until it is gone; if the database is out of reach the group
+	// waits. Default: the database or the registry is. An event that loses its
+	// connection a dozen times in a row to a database that answers is at fault
+	// all the same.
 	Infrastructure func(error) bool
 
 	Metrics prometheus.Registerer // nil: none

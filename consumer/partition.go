@@ -57,7 +57,7 @@ type lane struct {
 	attempts int       // at the head of queue
 	since    time.Time // the first of them failed
 	waits    int       // for infrastructure, in a row
-	cuts     int       // failures that looked like an outage and were none, in a row
+	cuts     int       // those of them that lost their connection though the database answered
 }
 
 func (p *partition) lane(key string) *lane {
