@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -59,12 +60,21 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
 
-// safely runs f and turns its panic into an error.
-func (f effect) safely(ctx context.Context, tx pgx.Tx) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
-		}
+var errGone = errors.New("handler ended its goroutine")
+
+// safely runs f and turns its panic into an error. It runs in a goroutine of
+// its own, for what ends one, as FailNow of a test does, must not end a worker.
+func (f effect) safely(ctx context.Context, tx pgx.Tx) error {
+	end := make(chan error, 1)
+	go func() {
+		err := errGone
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{v, debug.Stack()}
+			}
+			end <- err
+		}()
+		err = f(ctx, tx)
 	}()
-	return f(ctx, tx)
+	return <-end
 }

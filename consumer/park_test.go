@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -232,5 +233,21 @@ func TestNothingOvertakesAKeyWhoseRetryFailed(t *testing.T) {
 		t.Errorf("%d events overtook", n)
 	}
 	tr.mend()
+	w.settled()
+}
+
+// FailNow and its like end the goroutine of who calls them.
+func TestAHandlerThatEndsItsGoroutineFailsItsEvent(t *testing.T) {
+	w := newWorld(t, 1)
+	var mended atomic.Bool
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if e.Data.Account == "a" && !mended.Load() {
+			runtime.Goexit()
+		}
+		return keep(ctx, tx, e)
+	}, func(s *setup) { s.cfg.Workers = 1 })
+	w.move("a", "b")
+	w.until("the other flows", func() bool { return w.number(`SELECT count(*) FROM effect`) == 1 && len(w.parked()) == 1 })
+	mended.Store(true)
 	w.settled()
 }
