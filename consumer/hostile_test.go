@@ -243,3 +243,58 @@ func TestAMemberCutOffFromTheBrokerDoesNoHarm(t *testing.T) {
 	w.start(slow, short)
 	w.settled()
 }
+
+func TestATopicThatAppearsLaterIsRead(t *testing.T) {
+	w := newWorld(t, 1)
+	w.contract.Topic += ".later"
+	w.start(keep)
+	<-time.After(2 * time.Second) // it has asked and been told
+	w.declare(2)
+	w.move("a", "b", "a")
+	w.settled()
+}
+
+// A message without key, one with an empty one, and tombstones without a type
+// share a partition with others and stop nobody.
+func TestRecordsWithoutAKeyAreALaneOfTheirOwn(t *testing.T) {
+	w := newWorld(t, 1)
+	for range 3 {
+		w.move("a")
+		rec := w.record("nobody")
+		rec.Key = nil
+		w.publish(rec, &kgo.Record{Topic: w.contract.Topic, Key: []byte("a")})
+	}
+	w.start(keep)
+	w.settled()
+	w.until("the watermark passes them", func() bool { return w.next() == 9 })
+}
+
+// An id that comes again with other content is the same event, whatever it
+// says: the first that is handled stands.
+func TestAnIdWithOtherContentIsADuplicate(t *testing.T) {
+	w := newWorld(t, 1)
+	one := w.record("a")
+	other := w.recordOf(moved{"a", 99})
+	other.Headers = one.Headers
+	w.publish(one, other)
+	w.move("a")
+	w.start(keep)
+	w.settled()
+}
+
+func TestPartitionsAddedUnderARunningMemberAreRead(t *testing.T) {
+	t.Parallel() // it waits for the client to look again
+	w := newWorld(t, 1)
+	w.start(keep, func(s *setup) { s.opts = []kgo.Opt{kgo.MetadataMaxAge(5 * time.Second)} })
+	w.move("a")
+	w.settled()
+	adm := kadm.NewClient(w.producer)
+	if _, err := adm.UpdatePartitions(t.Context(), 3, w.contract.Topic); err != nil {
+		t.Fatal(err)
+	}
+	w.producer = w.engine.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
+	for i := range 12 {
+		w.move(fmt.Sprint("k", i))
+	}
+	w.settled()
+}

@@ -18,6 +18,7 @@ const (
 	partitionBytes = 1 << 20
 	pollAtOnce     = 512
 	daypartEvery   = time.Hour
+	metadataEvery  = 30 * time.Second // until new partitions are seen; the client's own default is 5 min
 )
 
 // outOfReach is the default of Config.Infrastructure.
@@ -74,6 +75,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.OnPartitionsRevoked(s.revoked),
 		kgo.OnPartitionsLost(s.lost),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.MetadataMaxAge(metadataEvery),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(fetchBytes),
 		kgo.FetchMaxPartitionBytes(partitionBytes),
