@@ -3,9 +3,11 @@ package consumer
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,6 +24,18 @@ import (
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/pg/pgtest"
 )
+
+// Tests that run in parallel wait more than they work: there may be more of
+// them than cores, unless the command line says otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("6"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // moved is the nth movement of an account.
 type moved struct {

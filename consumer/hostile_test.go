@@ -20,6 +20,7 @@ import (
 // A person deletes what is parked: the key must not wait for rows that are
 // gone, whichever of them they were.
 func TestParkedRowsDeletedByHandFreeTheirKey(t *testing.T) {
+	t.Parallel()
 	for _, which := range []string{`true`, `state = 'retrying'`} {
 		w := newWorld(t, 1)
 		tr := troubleWith(moved{"a", 1})
@@ -37,6 +38,7 @@ func TestParkedRowsDeletedByHandFreeTheirKey(t *testing.T) {
 
 // While a key drains, more of it comes than memory holds: others go on.
 func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	hold := make(chan struct{})
@@ -245,6 +247,7 @@ func TestAMemberCutOffFromTheBrokerDoesNoHarm(t *testing.T) {
 }
 
 func TestATopicThatAppearsLaterIsRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.contract.Topic += ".later"
 	w.start(keep)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAKilledConnectionCountsAgainstNoEvent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "b", "a")
 	var kills atomic.Int32
@@ -47,6 +48,7 @@ func TestAConnectionKilledBeforeCommitIsNoSuccess(t *testing.T) {
 }
 
 func TestADatabaseThatIsDownParksNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	v := &valve{}
 	var started atomic.Int32
@@ -72,6 +74,7 @@ func TestADatabaseThatIsDownParksNothing(t *testing.T) {
 }
 
 func TestAMemberStartsWhileTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	w.move("a", "b")
 	v := &valve{}

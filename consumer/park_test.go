@@ -61,6 +61,7 @@ func (w *world) parked() []ParkedKey {
 }
 
 func TestAFailingEventStopsItsOwnKeyOnly(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []int64{1, 3, 5} { // poison first, in the middle and last
 		w := newWorld(t, 1)
 		tr := troubleWith(moved{"a", bad})
@@ -84,6 +85,7 @@ func TestAFailingEventStopsItsOwnKeyOnly(t *testing.T) {
 }
 
 func TestAParkedKeyIsTriedLessAndLess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	w.start(tr.keep, func(s *setup) { s.cfg.Retry.ParkMax = 0 })
@@ -220,6 +222,7 @@ func TestAParkedKeyOfATypeWithoutHandlerIsFreed(t *testing.T) {
 
 // A retry that failed has not freed the key.
 func TestNothingOvertakesAKeyWhoseRetryFailed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	w.start(tr.keep)

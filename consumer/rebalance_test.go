@@ -18,6 +18,7 @@ import (
 )
 
 func TestMembersComeAndGoUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 6)
 	steady := w.start(keep)
 	var load sync.WaitGroup
@@ -81,6 +82,7 @@ func (f *flaky) keep(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 // Whatever keys, failures, members and restarts: each key's effects are
 // exactly 1..n.
 func TestEachKeyKeepsItsOrderWhateverHappens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 4)
 	rapidChecks(t, "15")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -181,6 +183,7 @@ func TestWhatIsHeldInMemoryIsBounded(t *testing.T) {
 
 // A full member is still a member: others may join it, and it goes on.
 func TestAFullMemberTakesPartInRebalances(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 4)
 	for range 30 {
 		w.move("a", "b", "c", "d", "e", "f", "g", "h")
