@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
 // Config tunes a pool. The zero value works. What the connection string says
@@ -83,6 +84,10 @@ func poolConfig(dsn string, cfg Config) (*pgxpool.Config, error) {
 		pc.MinConns = min(cfg.MinConns, pc.MaxConns)
 	}
 	applySession(pc.ConnConfig, cfg)
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		pgxuuid.Register(c.TypeMap()) // in binary; uuid.UUID would otherwise go through its text
+		return nil
+	}
 	return pc, nil
 }
 

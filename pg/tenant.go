@@ -37,6 +37,27 @@ func InTenant(ctx context.Context, db Beginner, tenant string, fn func(pgx.Tx) e
 	return pgx.BeginTxFunc(ctx, db, opts, fn)
 }
 
+// Batcher sends batches: a pool or a connection.
+type Batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// BatchInTenant runs what queue puts into a batch as one transaction that acts
+// for tenant, in a single round trip: statements sent together, with no BEGIN
+// among them, commit or fail together. It fits where no statement depends on
+// the answer to another, and costs a third of what [InTenant] does.
+func BatchInTenant(ctx context.Context, db Batcher, tenant string, queue func(*pgx.Batch) error) error {
+	if err := checkTenant(tenant); err != nil {
+		return err
+	}
+	var b pgx.Batch
+	b.Queue("select set_config($1, $2, true)", TenantSetting, tenant)
+	if err := queue(&b); err != nil {
+		return err
+	}
+	return db.SendBatch(ctx, &b).Close()
+}
+
 // SetTenant makes the rest of an open transaction act for tenant.
 func SetTenant(ctx context.Context, tx pgx.Tx, tenant string) error {
 	if err := checkTenant(tenant); err != nil {

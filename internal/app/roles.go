@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -39,7 +40,12 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 func (a *App) startAnalytics(ctx context.Context, p *product) error {
 	model := analytics.New(a.engines.db)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
-		consumer.Config{Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log})
+		consumer.Config{
+			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log,
+			// Handlers of nothing but SQL: more at once would only take the
+			// processors from the requests that people wait for.
+			Workers: 2 * runtime.GOMAXPROCS(0),
+		})
 	consumer.On(g, model.Created)
 	consumer.On(g, model.StatusChanged)
 	consumer.On(g, model.Delivered)

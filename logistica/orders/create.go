@@ -19,9 +19,6 @@ import (
 	"github.com/waybillhq/waybill/pg"
 )
 
-// errRepeated ends the transaction of a request that was answered before.
-var errRepeated = errors.New("idempotency key is taken")
-
 // Create makes an order of tenant and publishes OrderCreated.
 //
 // A request with an idempotency key is carried out once: repeated is true when
@@ -44,8 +41,8 @@ func (s *Store) Create(ctx context.Context, tenant uuid.UUID, n NewOrder, key st
 	}
 	o = newOrder(tenant, n, total, now)
 	ctx = withTenant(ctx, tenant)
-	err = pg.InTenant(ctx, s.pool, tenant.String(), func(tx pgx.Tx) error { return s.insert(ctx, tx, o, key, hash) })
-	if errors.Is(err, errRepeated) {
+	err = pg.BatchInTenant(ctx, s.pool, tenant.String(), func(b *pgx.Batch) error { return s.insert(ctx, b, o, key, hash) })
+	if keyTaken(err) {
 		o, err = s.created(ctx, tenant, key, hash)
 		return o, err == nil, err
 	}
@@ -89,37 +86,27 @@ const insertOrder = `INSERT INTO orders.orders (
 	customer_name, customer_phone, items, total, currency, promised_at, created_at, updated_at
 ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
 
-// The key waits here for a concurrent request that holds it: no row means that
-// the other one committed.
+// The key waits here for a concurrent request that holds it, and is refused if
+// that one committed: everything sent with it then fails too.
 const insertKey = `INSERT INTO orders.idempotency_keys (tenant, key, request_hash, order_id, created_at)
-	VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
+	VALUES ($1, $2, $3, $4, $5)`
 
-// insert writes key, order and event in one round trip. Where the key turns
-// out to be taken the rest was written in vain, and is rolled back.
-func (s *Store) insert(ctx context.Context, tx pgx.Tx, o Order, key string, hash []byte) error {
-	var b pgx.Batch
-	taken := false
+func keyTaken(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "23505" && refused.ConstraintName == "idempotency_keys_pkey"
+}
+
+// insert queues key, order and event, which travel and commit together.
+func (s *Store) insert(ctx context.Context, b *pgx.Batch, o Order, key string, hash []byte) error {
 	if key != "" {
-		b.Queue(insertKey, o.Tenant, key, hash, o.ID, o.CreatedAt).Exec(func(ct pgconn.CommandTag) error {
-			taken = ct.RowsAffected() == 0
-			return nil
-		})
+		b.Queue(insertKey, o.Tenant, key, hash, o.ID, o.CreatedAt)
 	}
 	p, d := o.Pickup, o.Dropoff
 	b.Queue(insertOrder, o.Tenant, o.ID, o.TrackingToken, string(o.State), o.Version,
 		p.Street, p.Number, p.CEP, p.District, p.Lat, p.Lng, p.Reference,
 		d.Street, d.Number, d.CEP, d.District, d.Lat, d.Lng, d.Reference,
 		o.Customer.Name, o.Customer.Phone, o.Items, o.Total, o.Currency, o.PromisedAt, o.CreatedAt, o.UpdatedAt)
-	if err := s.outbox.Queue(ctx, &b, createdEvent(o)); err != nil {
-		return err
-	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("insert order: %w", err)
-	}
-	if taken {
-		return errRepeated
-	}
-	return nil
+	return s.outbox.Queue(ctx, b, createdEvent(o))
 }
 
 // created answers a request whose key was used before.
