@@ -59,7 +59,11 @@ its own in a temporary folder and stops it afterwards.`,
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), res)
 		}
-		return table(cmd.OutOrStdout(), e2eRows(res))
+		if err := table(cmd.OutOrStdout(), e2eRows(res)); err != nil || res.Failure == "" {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nfirst failure: %s\n", res.Failure)
+		return err
 	}
 	return cmd
 }
@@ -97,9 +101,6 @@ func e2eRows(r e2e.Result) [][]string {
 	}
 	if r.RSS > 0 {
 		rows = append(rows, three("the process", fmt.Sprintf("%.1f s CPU", r.CPU), fmt.Sprintf("%.0f MB resident, without Postgres", r.RSS)))
-	}
-	if r.Failure != "" {
-		rows = append(rows, three("first failure", r.Failure, ""))
 	}
 	return rows
 }

@@ -29,12 +29,14 @@ type target struct {
 	brokers  []string
 	registry string
 	database string
+	dirAsked func() bool // the caller named a folder
 }
 
 func targetFlags(cmd *cobra.Command, database bool) *target {
 	t := &target{}
 	f := cmd.Flags()
 	f.StringVar(&t.dir, "dir", config.Default().Dir, "folder of a running waybill, whose addresses are used")
+	t.dirAsked = func() bool { return f.Changed("dir") }
 	f.StringSliceVar(&t.brokers, "brokers", nil, "broker addresses, HOST:PORT (env "+config.EnvBrokers+")")
 	f.StringVar(&t.registry, "registry", "", "schema registry URL (env "+config.EnvRegistryURL+")")
 	if database {
@@ -59,6 +61,9 @@ func (t *target) resolve() error {
 	}
 	def := config.Default()
 	running := app.ReadAddresses(t.dir)
+	if t.dirAsked() && running == (app.Addresses{}) {
+		return fmt.Errorf("no waybill runs in %s, or it is somebody else's: start one there, or leave --dir out", t.dir)
+	}
 	if t.cfg.KafkaSASL != nil || t.cfg.RegistrySecret != "" || t.cfg.RegistryBearer != "" {
 		running = app.Addresses{} // secrets go to addresses named with them, not to those of a folder
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -22,6 +23,9 @@ type messages func() ([]byte, error)
 // or standard input, which has one a line.
 func input(cmd *cobra.Command, args []string) (messages, error) {
 	if len(args) == 1 && args[0] != "-" {
+		if strings.TrimSpace(args[0]) == "" {
+			return nil, usagef("the message is empty: want one JSON object")
+		}
 		return single([]byte(args[0])), nil
 	}
 	if f, ok := cmd.InOrStdin().(*os.File); ok && len(args) == 0 && term.IsTerminal(int(f.Fd())) {

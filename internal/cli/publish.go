@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/registry"
 )
@@ -62,6 +63,13 @@ with --type, or the only one that begins with "TOPIC-".`,
 			return err
 		}
 		defer p.client.Close()
+		topics, err := broker.ListTopics(cmd.Context(), p.client)
+		if err == nil {
+			err = hasTopic(topics, p.topic)
+		}
+		if err != nil {
+			return err
+		}
 		if err := p.findSubject(cmd.Context()); err != nil {
 			return registryHint(err)
 		}

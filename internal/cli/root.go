@@ -90,7 +90,7 @@ program. "waybill up" starts all of it.`,
 	})
 	root.AddCommand(
 		newUp(), newRun(), newBroker(), newPublish(), newSubscribe(), newTail(),
-		newTopics(), newGroups(), newLag(), newOutbox(), newBench(),
+		newTopics(), newGroups(), newLag(), newOutbox(), newTenant(), newBench(),
 	)
 	wrapArgs(root)
 	return root
@@ -105,7 +105,7 @@ func wrapArgs(cmd *cobra.Command) {
 			if err == nil || errors.As(err, &usage) {
 				return err
 			}
-			return usagef("%s: %w; usage: %s", cmd.CommandPath(), err, strings.TrimSpace(cmd.UseLine()))
+			return usagef("%w; usage: %s", err, strings.TrimSpace(cmd.UseLine()))
 		}
 	}
 	for _, sub := range cmd.Commands() {

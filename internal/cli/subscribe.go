@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
@@ -19,25 +21,33 @@ func newSubscribe() *cobra.Command {
 		Short: "Print messages as they come, one JSON object a line",
 		Long: `Prints each message of a topic as one line of JSON, decoded by the schema it
 was written with. With --group, several subscribers share the topic and a later
-one goes on where they stopped.`,
+one goes on where they stopped. A new group begins with what comes from then
+on, or with the oldest record by --from-beginning.`,
 		Args: cobra.ExactArgs(1),
 	}
 	t := targetFlags(cmd, false)
 	f := cmd.Flags()
 	begin := f.Bool("from-beginning", false, "begin with the oldest record instead of with what comes")
 	group := f.String("group", "", "consumer group to share the topic in")
-	limit := f.Int("count", 0, "stop after so many messages, 0 for none")
+	limit := f.Int("count", 0, "stop after so many messages; 0: do not stop")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *limit < 0 {
 			return usagef("--count %d: want 0 or more", *limit)
 		}
 		start := kgo.NewOffset().AtEnd()
-		if *begin {
+		// In a group a partition without a commit is one that nobody came to
+		// yet: its records are still to be shown.
+		if *begin || *group != "" {
 			start = kgo.NewOffset().AtStart()
 		}
 		opts := []kgo.Opt{kgo.ConsumeTopics(args[0]), kgo.ConsumeResetOffset(start)}
 		if *group != "" {
 			opts = append(opts, kgo.ConsumerGroup(*group), kgo.AutoCommitMarks())
+			if !*begin {
+				if err := t.beginNow(cmd.Context(), *group, args[0]); err != nil {
+					return err
+				}
+			}
 		}
 		r, err := openReader(cmd.Context(), t, args[0], opts...)
 		if err != nil {
@@ -58,6 +68,41 @@ one goes on where they stopped.`,
 		})
 	}
 	return cmd
+}
+
+// beginNow commits the topic's ends for a group that has no commit in it, so
+// that "from now on" means the same moment for every partition and for every
+// later member.
+func (t *target) beginNow(ctx context.Context, group, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := t.resolve(); err != nil {
+		return err
+	}
+	cl, err := t.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	committed, err := adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return fmt.Errorf("offsets of group %s: %w", group, err)
+	}
+	if len(committed[topic]) > 0 {
+		return nil
+	}
+	ends, err := adm.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil // a topic that is not there is told by the reader
+	}
+	if err := adm.CommitAllOffsets(ctx, group, ends.Offsets()); err != nil {
+		return fmt.Errorf("begin group %s at the end of %s: %w", group, topic, err)
+	}
+	return nil
 }
 
 // reader follows one topic for a command.

@@ -19,7 +19,7 @@ func newTail() *cobra.Command {
 	asJSON, t := jsonFlag(cmd), targetFlags(cmd, false)
 	f := cmd.Flags()
 	last := f.Int64P("last", "n", 10, "records of each partition to begin with")
-	count := f.Int("count", 0, "stop after so many records, 0 for none")
+	count := f.Int("count", 0, "stop after so many records; 0: do not stop")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *last < 0 {
 			return usagef("--last %d: want 0 or more", *last)

@@ -31,7 +31,7 @@ An engine that is configured is used instead of one started here:
 	f.StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages")
 	f.IntVar(&cfg.PostgresPort, "postgres-port", cfg.PostgresPort, "port of the managed Postgres on loopback, 0 for any free one")
 	// Kept so that scripts need not change when the simulator arrives.
-	f.Bool("no-sim", false, "do not run the simulator")
+	f.Bool("no-sim", false, "do not run the simulator (there is none yet)")
 	level := logFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
@@ -80,7 +80,11 @@ func serveUp(ctx context.Context, cfg config.Config, a *app.App, out io.Writer) 
 	if err == nil {
 		_, _ = fmt.Fprintln(out, "stopping…")
 	}
-	return stopAfter(ctx, a, err)
+	stopping := err == nil
+	if err = stopAfter(ctx, a, err); err == nil && stopping {
+		_, _ = fmt.Fprintln(out, "stopped")
+	}
+	return err
 }
 
 // stopAfter stops a; the error that led to it, if any, comes first.
@@ -97,7 +101,7 @@ func banner(out io.Writer, cfg config.Config, a *app.App) {
 	_, _ = fmt.Fprintf(out, "\nWaybill is up after %s.\n\n", a.Uptime().Round(time.Millisecond))
 	_ = table(out, [][]string{
 		{"  desk", at.HTTP + "/#key=" + at.DemoKey},
-		{"  API", at.HTTP + "/v1  (" + at.HTTP + "/openapi.json)"},
+		{"  API", at.HTTP + "/docs"},
 		{"  broker", brokerText(cfg, at)},
 		{"  registry", at.Registry},
 		{"  Postgres", databaseText(cfg, at)},

@@ -108,7 +108,7 @@ func (c *Config) Check() error {
 func checkAddress(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return errors.New("want HOST:PORT, such as 127.0.0.1:8080")
+		return errors.New("want HOST:PORT, such as 127.0.0.1:9092")
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return fmt.Errorf("port %q is not a number from 0 to 65535", port)

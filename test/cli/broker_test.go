@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waybillhq/waybill/test/proc"
 )
@@ -69,6 +70,7 @@ func TestBroker(t *testing.T) {
 	t.Run("a bad line is told by its number", func(t *testing.T) { badLine(t, s) })
 	t.Run("an argument is one message, a line of input another", func(t *testing.T) { shapes(t, s) })
 	t.Run("a group goes on where it stopped", func(t *testing.T) { group(t, s) })
+	t.Run("a group from now misses nothing later", func(t *testing.T) { groupFromNow(t, s) })
 	t.Run("tail shows envelope and body", func(t *testing.T) { tail(t, s) })
 	t.Run("what does not exist is told", func(t *testing.T) { absent(t, s) })
 	t.Run("kcat lists, produces and consumes", func(t *testing.T) { kcat(t, s) })
@@ -177,8 +179,43 @@ func group(t *testing.T, s session) {
 		t.Errorf("%d partitions, %d behind", len(lags), behind)
 	}
 	groups := parse[[]struct{ Name string }](t, s.run(t, "groups", "--json"))
-	if len(groups) != 1 || groups[0].Name != "readers" {
+	if !slices.ContainsFunc(groups, func(g struct{ Name string }) bool { return g.Name == "readers" }) {
 		t.Errorf("groups: %+v", groups)
+	}
+}
+
+// A group that begins "now" has settled what that means for every partition:
+// what comes while nobody subscribes is shown to the next one.
+func groupFromNow(t *testing.T, s session) {
+	s.topic(t, "steady")
+	publish := func(from, to int) {
+		c := s.command("publish", "steady")
+		for i := from; i < to; i++ {
+			c.Stdin += text(fmt.Sprint(i)) + "\n"
+		}
+		check(t, c.Run(t), 0)
+	}
+	publish(0, 4)
+	// Nothing comes, so it is stopped by its first message, published below.
+	first := make(chan proc.Result, 1)
+	go func() { first <- s.run(t, "subscribe", "steady", "--group", "late", "--count", "1") }()
+	began := func() bool {
+		r := s.run(t, "lag", "late", "--json")
+		return r.Code == 0
+	}
+	for late := time.Now().Add(30 * time.Second); !began(); {
+		if time.Now().After(late) {
+			t.Fatal("the group did not begin within 30 s")
+		}
+	}
+	publish(4, 12)
+	r := <-first
+	check(t, r, 0)
+	seen := strings.Count(r.Out, "\n")
+	r = s.run(t, "subscribe", "steady", "--group", "late", "--count", "7")
+	check(t, r, 0)
+	if seen += strings.Count(r.Out, "\n"); seen != 8 || strings.Contains(r.Out, text("0")+"\n") {
+		t.Errorf("%d of the 8 messages since the group began:\n%s", seen, r.Out)
 	}
 }
 

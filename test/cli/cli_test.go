@@ -118,6 +118,7 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 		{"tail a --brokers " + nowhere, []string{nowhere, "--brokers"}},
 		{"subscribe a --brokers " + nowhere, []string{nowhere, "--brokers"}},
 		{"publish a {} --brokers " + nowhere, []string{nowhere, "--brokers"}},
+		{"topics --dir /nowhere", []string{"/nowhere", "--dir"}},
 		{"outbox status", []string{"--database", "WAYBILL_DATABASE_URL", "--dir"}},
 		{"outbox status --database postgres://me:hush@" + nowhere + "/x", []string{nowhere}},
 		{"bench e2e --url http://" + nowhere + " --key k", []string{nowhere}},
@@ -137,7 +138,7 @@ func TestHelpListsEveryCommand(t *testing.T) {
 	for _, line := range []string{"--help", "help", ""} {
 		r := proc.Run(t, strings.Fields(line)...)
 		check(t, r, 0)
-		for _, c := range []string{"up", "run", "broker", "publish", "subscribe", "tail", "topics", "groups", "lag", "outbox", "bench"} {
+		for _, c := range []string{"up", "run", "broker", "publish", "subscribe", "tail", "topics", "groups", "lag", "outbox", "tenant", "bench"} {
 			if !strings.Contains(r.Out, "\n  "+c+" ") {
 				t.Errorf("waybill %s does not list %s", line, c)
 			}
