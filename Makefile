@@ -42,7 +42,7 @@ bench: build
 	bin/waybill bench e2e --rate 100 --seconds 10
 	bin/waybill bench e2e --rate 500 --seconds 10
 
-## lint: static checks, formatting, generated code up to date
+## lint: static checks and formatting; that generated code is up to date is a test
 lint: $(BIN)/golangci-lint
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 	$(GO) vet ./...
@@ -66,7 +66,12 @@ generate:
 ## fuzz: each parser of bytes for FUZZTIME
 FUZZTIME ?= 30s
 fuzz:
-	$(GO) test -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME) ./pg/wal/
+	@grep -rl --include=*_test.go '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
+		grep -rhoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | cut -c6- | while read -r target; do \
+			echo "== $$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir </dev/null || exit 1; \
+		done || exit 1; \
+	done
 
 ## setup: what tests need that a bare Debian or Ubuntu lacks
 setup:
