@@ -19,6 +19,7 @@ type Config struct {
 	URL       string        // of the API, http://HOST:PORT
 	Key       string        // API key of a merchant
 	Rate      int           // orders a second
+	Warmup    time.Duration // of load before that, whose waits are not counted
 	Duration  time.Duration // of the load
 	Customers int           // tracking pages open at once, each following an order
 	Patience  time.Duration // after which an event that was not seen is lost; 10 s if zero
@@ -74,7 +75,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	var open sync.WaitGroup
 	open.Go(func() { merchant.each(r.ledger.saw) })
-	took := r.load(ctx)
+	r.load(ctx, cfg.Warmup)
+	r.ledger.measure(time.Now())
+	took := r.load(ctx, cfg.Duration)
 	r.ledger.settle(ctx, cfg.Patience)
 	err = ctx.Err()
 	cancel()

@@ -16,6 +16,7 @@ type ledger struct {
 	answers []time.Duration
 	tracks  []time.Duration
 	failure error
+	from    time.Time // waits that began before are not counted
 	count   struct{ failed, events, answered, reordered, duplicates, lostTracks int }
 	news    chan struct{}
 }
@@ -30,6 +31,15 @@ type fate struct {
 
 func newLedger() *ledger {
 	return &ledger{orders: map[string]*fate{}, ids: map[string]bool{}, news: make(chan struct{}, 1)}
+}
+
+// measure begins the measurement: what was done before is still watched for
+// losses and the like, but its waits are forgotten.
+func (l *ledger) measure(from time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.from, l.answers, l.tracks = from, nil, nil
+	l.count.answered, l.count.events = 0, 0
 }
 
 func (l *ledger) order(id string) *fate {
@@ -132,7 +142,7 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 	defer l.mu.Unlock()
 	var waits []time.Duration
 	for _, f := range l.orders {
-		if !f.due.IsZero() && !f.seen.IsZero() {
+		if !f.due.IsZero() && !f.seen.IsZero() && !f.due.Before(l.from) {
 			waits = append(waits, f.seen.Sub(f.due))
 		}
 	}

@@ -19,7 +19,7 @@ const orderBody = `{"customer":{"name":"Ana","phone":"+55 11 90000-0000"},
 "items":[{"name":"Pão de queijo","quantity":6,"unit_price":450},{"name":"Café coado","quantity":2,"unit_price":700}]}`
 
 // load creates orders at the rate and returns how long that took.
-func (r *run) load(ctx context.Context) time.Duration {
+func (r *run) load(ctx context.Context, length time.Duration) time.Duration {
 	created := make(chan order, r.cfg.Customers)
 	var customers, posts sync.WaitGroup
 	for range r.cfg.Customers {
@@ -33,7 +33,7 @@ func (r *run) load(ctx context.Context) time.Duration {
 			}
 		})
 	}
-	total := int(float64(r.cfg.Rate) * r.cfg.Duration.Seconds())
+	total := int(float64(r.cfg.Rate) * length.Seconds())
 	began := time.Now()
 	for i := range total {
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(r.cfg.Rate))

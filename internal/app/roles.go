@@ -44,7 +44,7 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log,
 			// Handlers of nothing but SQL: more at once would only take the
 			// processors from the requests that people wait for.
-			Workers: 2 * runtime.GOMAXPROCS(0),
+			Workers: 2 * runtime.NumCPU(),
 		})
 	consumer.On(g, model.Created)
 	consumer.On(g, model.StatusChanged)

@@ -36,7 +36,8 @@ its own in a temporary folder and stops it afterwards.`,
 	cfg := e2e.Config{}
 	f := cmd.Flags()
 	f.IntVar(&cfg.Rate, "rate", 100, "orders a second")
-	seconds := f.Int("seconds", 10, "length of the load")
+	seconds := f.Int("seconds", 10, "length of the load that is measured")
+	f.DurationVar(&cfg.Warmup, "warmup", 2*time.Second, "load before it, whose waits are not counted: connections open, statements are prepared")
 	f.IntVar(&cfg.Customers, "customers", 20, "tracking pages open at once")
 	f.StringVar(&cfg.URL, "url", "", "API of a running Waybill, http://HOST:PORT")
 	f.StringVar(&cfg.Key, "key", "", "its API key, with --url")
@@ -46,6 +47,8 @@ its own in a temporary folder and stops it afterwards.`,
 			return usagef("--rate %d: want 1 to 100000 orders a second", cfg.Rate)
 		case *seconds < 1 || *seconds > 3600:
 			return usagef("--seconds %d: want 1 to 3600", *seconds)
+		case cfg.Warmup < 0 || cfg.Warmup > time.Hour:
+			return usagef("--warmup %s: want 0s to 1h", cfg.Warmup)
 		case cfg.Customers < 0 || cfg.Customers > 1000:
 			return usagef("--customers %d: want 0 to 1000", cfg.Customers)
 		case (cfg.URL == "") != (cfg.Key == ""):

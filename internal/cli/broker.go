@@ -29,6 +29,7 @@ one folder. It is one node without replication: for one machine.`,
 		if err := cfg.Check(); err != nil {
 			return usageError{err}
 		}
+		spareProcessors()
 		a, err := app.Broker(cmd.Context(), cfg, log)
 		if err != nil {
 			return err

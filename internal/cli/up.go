@@ -41,6 +41,7 @@ An engine that is configured is used instead of one started here:
 		if err := configure(&cfg); err != nil {
 			return err
 		}
+		spareProcessors()
 		a, err := app.Up(cmd.Context(), cfg, log)
 		if err != nil {
 			return err
