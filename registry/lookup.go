@@ -47,6 +47,9 @@ func (c *Client) byID(ctx context.Context, id int) (*written, error) {
 		mine := false
 		_, err, _ := c.asking.Do(fmt.Sprint(id), func() (any, error) {
 			mine = true
+			if _, ok := c.schemas.Load(id); ok { // since we looked, somebody else's asking has ended
+				return nil, nil
+			}
 			return nil, c.ask(ctx, id)
 		})
 		// Whoever asked for all of us may have been cancelled while we were not.
