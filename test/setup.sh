@@ -24,5 +24,6 @@ if ! command -v apt-get >/dev/null || { [ "$(id -u)" -ne 0 ] && [ ${#root[@]} -e
 fi
 echo "installing for the tests: ${missing[*]}"
 "${root[@]}" apt-get update -qq
-# Without a cluster of its own: the tests start their servers themselves.
+# The tests start servers of their own; a cluster that the package may set up
+# on port 5432 is not touched.
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
