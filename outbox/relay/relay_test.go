@@ -123,15 +123,16 @@ func (w *world) add(account string, n int64) {
 	}))
 }
 
-// read returns the first n records of the topic, and whatever else comes in
-// the moment after.
+// read returns the records of the first n events of the topic, copies
+// included, and whatever else comes in the moment after.
 func (w *world) read(n int) []*kgo.Record {
 	w.t.Helper()
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(w.contract.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	var out []*kgo.Record
+	ids := map[string]bool{}
 	for {
 		wait := 20 * time.Second
-		if len(out) >= n {
+		if len(ids) >= n {
 			wait = 150 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(w.t.Context(), wait)
@@ -140,13 +141,25 @@ func (w *world) read(n int) []*kgo.Record {
 		cancel()
 		got := fetches.Records()
 		if late && len(got) == 0 {
-			if len(out) < n {
-				w.t.Fatalf("topic has %d records, want %d", len(out), n)
+			if len(ids) < n {
+				w.t.Fatalf("topic has %d events in %d records, want %d", len(ids), len(out), n)
 			}
 			return out
 		}
 		out = append(out, got...)
+		for _, r := range got {
+			ids[idOf(r)] = true
+		}
 	}
+}
+
+func idOf(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == "ce_id" {
+			return string(h.Value)
+		}
+	}
+	return ""
 }
 
 // story is "account:n" of each first copy, by key in log order, and how many
