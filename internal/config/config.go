@@ -21,6 +21,8 @@ const (
 	EnvBrokers     = "WAYBILL_KAFKA_BROKERS"
 	EnvRegistryURL = "WAYBILL_REGISTRY_URL"
 	EnvFile        = "WAYBILL_CONFIG"
+	EnvRelay       = "WAYBILL_OUTBOX_RELAY"
+	EnvExactlyOnce = "WAYBILL_OUTBOX_EXACTLY_ONCE"
 )
 
 // Config is everything that may be set. An empty engine (DatabaseURL, Brokers,
@@ -40,6 +42,15 @@ type Config struct {
 	RegistryUser   string
 	RegistrySecret string
 	RegistryBearer string
+	Outbox         Outbox
+}
+
+// Outbox is how events leave the database.
+type Outbox struct {
+	// Relay is how the relay reads: wal, poll or message; wal if empty.
+	Relay string `yaml:"relay"`
+	// ExactlyOnce publishes in Kafka transactions.
+	ExactlyOnce bool `yaml:"exactly_once"`
 }
 
 // Default is what `waybill up` uses when nothing is said.
@@ -66,6 +77,16 @@ func (c *Config) FromEnvironment() error {
 	}
 	if v := os.Getenv(EnvRegistryURL); v != "" {
 		c.RegistryURL = v
+	}
+	if v := os.Getenv(EnvRelay); v != "" {
+		c.Outbox.Relay = v
+	}
+	if v := os.Getenv(EnvExactlyOnce); v != "" {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%s=%q: want true or false", EnvExactlyOnce, v)
+		}
+		c.Outbox.ExactlyOnce = on
 	}
 	return nil
 }
@@ -98,6 +119,11 @@ func (c *Config) Check() error {
 	}
 	if c.PostgresPort < 0 || c.PostgresPort > 65535 {
 		errs = append(errs, fmt.Errorf("--postgres-port %d: want 1 to 65535, or 0 for any free one", c.PostgresPort))
+	}
+	switch c.Outbox.Relay {
+	case "", "wal", "poll", "message":
+	default:
+		errs = append(errs, fmt.Errorf("outbox.relay %q: want wal, poll or message", c.Outbox.Relay))
 	}
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))

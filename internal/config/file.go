@@ -36,6 +36,7 @@ type file struct {
 		Password string `yaml:"password"`
 		Bearer   string `yaml:"bearer"`
 	} `yaml:"registry"`
+	Outbox Outbox `yaml:"outbox"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -49,6 +50,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
+	c.Outbox = in.Outbox
 	if s := in.Kafka.SASL; s != nil {
 		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
 	}
