@@ -11,6 +11,7 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/contracts"
@@ -51,7 +52,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
-	if err := pg.Migrate(ctx, db, tables.Migration(), consumer.Migrations(), secretMigration(),
+	if err := pg.Migrate(ctx, db, incident.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
 		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
