@@ -1,70 +1,32 @@
 package wal
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 )
-
-// Handler receives what a slot's transactions did, in commit order: Begin,
-// the rows, Commit. Slices it is given are valid until it returns.
-type Handler interface {
-	Begin(t Begin) error
-	Insert(rel *Relation, row []Value) error
-	Commit(end LSN) error
-}
-
-// Begin opens a transaction.
-type Begin struct {
-	XID        uint32
-	CommitLSN  LSN
-	CommitTime time.Time // when it committed, by the server's clock
-}
-
-// Relation is a table as it stands at this point of the stream. A new one with
-// the same ID replaces it after a change of the table.
-type Relation struct {
-	ID        uint32
-	Namespace string
-	Name      string
-	Columns   []Column
-}
-
-// Column is a column of a relation.
-type Column struct {
-	Name string
-	Type uint32 // OID
-	Key  bool   // part of the replica identity
-}
-
-// Kinds of a [Value].
-const (
-	Null      = 'n'
-	Unchanged = 'u' // a TOASTed value the update did not touch; not sent
-	Text      = 't'
-	Binary    = 'b'
-)
-
-// Value is one column of a row. Data points into the read buffer.
-type Value struct {
-	Kind byte
-	Data []byte
-}
 
 // Decoder turns pgoutput messages (protocol version 1) into calls of a
-// Handler. It keeps the relations and one row's values, and nothing per row.
+// Handler. It keeps the relations and one change's rows, and nothing per row.
 type Decoder struct {
 	handler   Handler
+	updates   UpdateHandler // the handler too, or nil
+	deletes   DeleteHandler
+	truncates TruncateHandler
+	messages  MessageHandler
 	relations map[uint32]*Relation
-	row       []Value
+	row, old  []Value
 	open      bool // between Begin and Commit
 }
 
 // NewDecoder makes a decoder for one stream: relations are announced anew on
 // each connection.
 func NewDecoder(h Handler) *Decoder {
-	return &Decoder{handler: h, relations: map[uint32]*Relation{}}
+	d := &Decoder{handler: h, relations: map[uint32]*Relation{}}
+	d.updates, _ = h.(UpdateHandler)
+	d.deletes, _ = h.(DeleteHandler)
+	d.truncates, _ = h.(TruncateHandler)
+	d.messages, _ = h.(MessageHandler)
+	return d
 }
 
 // ErrMalformed tells of a message that breaks the protocol, or comes when it
@@ -87,6 +49,14 @@ func (d *Decoder) Decode(msg []byte) error {
 		return d.relation(&r)
 	case 'I':
 		return d.insert(&r)
+	case 'U':
+		return d.update(&r)
+	case 'D':
+		return d.delete(&r)
+	case 'T':
+		return d.truncate(&r)
+	case 'M':
+		return d.message(&r)
 	}
 	return nil
 }
@@ -111,17 +81,17 @@ func (d *Decoder) commit(r *reader) error {
 }
 
 func (d *Decoder) relation(r *reader) error {
-	rel := &Relation{ID: r.uint32(), Namespace: r.string(), Name: r.string()}
-	r.skip(1) // replica identity
+	rel := &Relation{ID: r.uint32(), Namespace: r.string(), Name: r.string(), Identity: Identity(r.byte())}
+	if rel.Namespace == "" {
+		rel.Namespace = "pg_catalog" // so the protocol spells it
+	}
 	n := int(r.uint16())
 	for range n {
 		if r.failed {
 			break
 		}
 		key := r.byte()&1 == 1
-		c := Column{Key: key, Name: r.string(), Type: r.uint32()}
-		r.skip(4) // type modifier
-		rel.Columns = append(rel.Columns, c)
+		rel.Columns = append(rel.Columns, Column{Key: key, Name: r.string(), Type: r.uint32(), Modifier: int32(r.uint32())})
 	}
 	if r.failed {
 		return fmt.Errorf("%w: relation", ErrMalformed)
@@ -130,113 +100,114 @@ func (d *Decoder) relation(r *reader) error {
 	return nil
 }
 
-func (d *Decoder) insert(r *reader) error {
+// target reads which relation a change is of.
+func (d *Decoder) target(r *reader, change string) (*Relation, error) {
 	id := r.uint32()
 	if !d.open {
-		return fmt.Errorf("%w: insert outside of a transaction", ErrMalformed)
+		return nil, fmt.Errorf("%w: %s outside of a transaction", ErrMalformed, change)
 	}
 	rel := d.relations[id]
 	if rel == nil {
-		return fmt.Errorf("%w: insert into relation %d, which was not announced", ErrMalformed, id)
+		return nil, fmt.Errorf("%w: %s of relation %d, which was not announced", ErrMalformed, change, id)
 	}
-	if r.byte() != 'N' || !d.tuple(r) {
-		return fmt.Errorf("%w: insert into %s.%s", ErrMalformed, rel.Namespace, rel.Name)
+	return rel, nil
+}
+
+func malformed(change string, rel *Relation) error {
+	return fmt.Errorf("%w: %s of %s.%s", ErrMalformed, change, rel.Namespace, rel.Name)
+}
+
+func (d *Decoder) insert(r *reader) error {
+	rel, err := d.target(r, "insert")
+	if err != nil {
+		return err
+	}
+	kind := r.byte()
+	d.row = r.tuple(d.row)
+	if r.failed || kind != 'N' || !rel.fits(d.row) {
+		return malformed("insert", rel)
 	}
 	return d.handler.Insert(rel, d.row)
 }
 
-// tuple reads a row into d.row.
-func (d *Decoder) tuple(r *reader) bool {
-	n := int(r.uint16())
-	d.row = d.row[:0]
-	for range n {
-		v := Value{Kind: r.byte()}
-		switch v.Kind {
-		case Null, Unchanged:
-		case Text, Binary:
-			v.Data = r.bytes(int(r.uint32()))
-		default:
-			return false
-		}
-		if r.failed {
-			return false
-		}
-		d.row = append(d.row, v)
-	}
-	return !r.failed
-}
-
-// Timestamp reads a timestamptz value as the binary protocol carries it.
-func Timestamp(v []byte) (time.Time, bool) {
-	if len(v) != 8 {
-		return time.Time{}, false
-	}
-	return timestamp(binary.BigEndian.Uint64(v)), true
-}
-
-// timestamp converts Postgres' microseconds since 2000.
-func timestamp(us uint64) time.Time {
-	const epoch = 946684800 // 2000-01-01 in Unix seconds
-	n := int64(us)
-	return time.Unix(epoch+n/1e6, n%1e6*1e3).UTC()
-}
-
-// reader takes values off a message. Past its end it fails once and for all
-// and returns zeros.
-type reader struct {
-	b      []byte
-	failed bool
-}
-
-func (r *reader) bytes(n int) []byte {
-	if r.failed || n < 0 || n > len(r.b) {
-		r.failed = true
+func (d *Decoder) update(r *reader) error {
+	if d.updates == nil {
 		return nil
 	}
-	v := r.b[:n:n]
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) skip(n int) { r.bytes(n) }
-
-func (r *reader) byte() byte {
-	if v := r.bytes(1); v != nil {
-		return v[0]
+	rel, err := d.target(r, "update")
+	if err != nil {
+		return err
 	}
-	return 0
-}
-
-func (r *reader) uint16() uint16 {
-	if v := r.bytes(2); v != nil {
-		return binary.BigEndian.Uint16(v)
-	}
-	return 0
-}
-
-func (r *reader) uint32() uint32 {
-	if v := r.bytes(4); v != nil {
-		return binary.BigEndian.Uint32(v)
-	}
-	return 0
-}
-
-func (r *reader) uint64() uint64 {
-	if v := r.bytes(8); v != nil {
-		return binary.BigEndian.Uint64(v)
-	}
-	return 0
-}
-
-// string reads a NUL-terminated string.
-func (r *reader) string() string {
-	for i, c := range r.b {
-		if c == 0 {
-			s := string(r.b[:i])
-			r.b = r.b[i+1:]
-			return s
+	var old Old
+	kind := r.byte()
+	if isOld(kind) {
+		d.old = r.tuple(d.old)
+		old = Old{OldKind(kind), d.old}
+		if !rel.fits(d.old) {
+			return malformed("update", rel)
 		}
+		kind = r.byte()
 	}
-	r.failed = true
-	return ""
+	d.row = r.tuple(d.row)
+	if r.failed || kind != 'N' || !rel.fits(d.row) {
+		return malformed("update", rel)
+	}
+	return d.updates.Update(rel, old, d.row)
+}
+
+func (d *Decoder) delete(r *reader) error {
+	if d.deletes == nil {
+		return nil
+	}
+	rel, err := d.target(r, "delete")
+	if err != nil {
+		return err
+	}
+	kind := r.byte()
+	d.old = r.tuple(d.old)
+	if r.failed || !isOld(kind) || !rel.fits(d.old) {
+		return malformed("delete", rel)
+	}
+	return d.deletes.Delete(rel, Old{OldKind(kind), d.old})
+}
+
+// fits tells whether row has as many values as the relation has columns, which
+// handlers rely on.
+func (rel *Relation) fits(row []Value) bool { return len(row) == len(rel.Columns) }
+
+func isOld(kind byte) bool { return OldKind(kind) == OldKey || OldKind(kind) == OldRow }
+
+func (d *Decoder) truncate(r *reader) error {
+	if d.truncates == nil {
+		return nil
+	}
+	n := r.uint32()
+	r.skip(1) // options: CASCADE, RESTART IDENTITY
+	var rels []*Relation
+	for range n {
+		if r.failed {
+			break
+		}
+		rel, err := d.target(r, "truncate")
+		if err != nil {
+			return err
+		}
+		rels = append(rels, rel)
+	}
+	if r.failed || !d.open {
+		return fmt.Errorf("%w: truncate", ErrMalformed)
+	}
+	return d.truncates.Truncate(rels)
+}
+
+func (d *Decoder) message(r *reader) error {
+	if d.messages == nil {
+		return nil
+	}
+	m := Message{Transactional: r.byte()&1 == 1, LSN: LSN(r.uint64()), Prefix: r.text()}
+	m.Content = r.bytes(int(r.uint32()))
+	if r.failed || m.Transactional && !d.open {
+		return fmt.Errorf("%w: logical message", ErrMalformed)
+	}
+	return d.messages.Message(m)
 }

@@ -12,6 +12,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,8 +32,15 @@ type Config struct {
 	Conn        *pgconn.Config
 	Slot        string
 	Publication string
+	// Messages has logical messages sent too; see [MessageHandler].
+	Messages bool
+	// Text has values sent as text, as a query would print them under the
+	// role's own settings. Otherwise they come in binary where their type has
+	// such a form.
+	Text bool
 	// StatusInterval is how often the confirmed position is sent, 100 ms if
-	// zero. The server recycles WAL by it.
+	// zero. The server recycles WAL by it. More than a second also makes
+	// keepalives that rare.
 	StatusInterval time.Duration
 	// SenderTimeout is after how long without a word from us the server lets
 	// go of the slot, 10 s if zero. A host that dies holds the slot that long.
@@ -87,8 +96,8 @@ func Open(ctx context.Context, cfg Config) (*Stream, error) {
 		Mode: pglogrepl.LogicalReplication,
 		PluginArgs: []string{
 			"proto_version '1'",
-			"binary 'true'",
-			"messages 'false'",
+			fmt.Sprintf("binary '%t'", !cfg.Text),
+			fmt.Sprintf("messages '%t'", cfg.Messages),
 			"publication_names '" + cfg.Publication + "'",
 		},
 	})
@@ -149,7 +158,8 @@ type Frame struct {
 	WALEnd LSN
 }
 
-// Next waits for the next message. It returns ctx's error when ctx ends.
+// Next waits for the next message. It returns ctx's error when ctx ends. On a
+// quiet stream a keepalive comes about once a second.
 func (s *Stream) Next(ctx context.Context) (Frame, error) {
 	for {
 		msg, err := s.conn.ReceiveMessage(ctx)
@@ -234,14 +244,31 @@ func (s *Stream) Confirm(end LSN) {
 // Confirmed is the highest position given to Confirm.
 func (s *Stream) Confirmed() LSN { return LSN(s.confirmed.Load()) }
 
-// report sends the confirmed position until ctx ends. It has a goroutine of
-// its own: a reader held up by a slow broker would otherwise be taken for dead
-// by the server after wal_sender_timeout.
+// ServerVersion is the server's major version, such as 15; 0 if it does not
+// say.
+func (s *Stream) ServerVersion() int {
+	v := s.conn.ParameterStatus("server_version")
+	n := strings.IndexFunc(v, func(c rune) bool { return c < '0' || c > '9' })
+	if n < 0 {
+		n = len(v)
+	}
+	major, _ := strconv.Atoi(v[:n])
+	return major
+}
+
+// report sends the confirmed position until ctx ends, when it moved and at
+// least once a second. It has a goroutine of its own: a reader held up by a
+// slow broker would otherwise be taken for dead by the server after
+// wal_sender_timeout.
+//
+// Once a second it also asks for a keepalive, which wakes the reader. By itself
+// the server sends one only when it has nothing to do at all and half of
+// wal_sender_timeout has passed.
 func (s *Stream) report(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var sent LSN
-	last := time.Now()
+	var woken time.Time // when a keepalive was last asked for
 	for {
 		asked := false
 		select {
@@ -252,24 +279,29 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 		case <-tick.C:
 		}
 		now := s.Confirmed()
-		if !asked && now == sent && time.Since(last) < time.Second {
+		wake := time.Since(woken) >= time.Second-every/2 // not a whole tick late
+		if !asked && now == sent && !wake {
 			continue
 		}
-		if err := s.send(now); err != nil { //nolint:contextcheck // see send
+		if err := s.send(now, wake); err != nil { //nolint:contextcheck // see send
 			err = fmt.Errorf("report confirmed position: %w", err)
 			s.failure.Store(&err)
 			_ = s.conn.Conn().Close() // wakes the reader, which reports err
 			return
 		}
-		sent, last = now, time.Now()
+		sent = now
+		if wake {
+			woken = time.Now()
+		}
 	}
 }
 
 // send reports position p. Zero would be read as "nothing yet", which is what
-// it means. pglogrepl takes a context and does not look at it.
-func (s *Stream) send(p LSN) error {
+// it means. With wake, the server answers with a keepalive. pglogrepl takes a
+// context and does not look at it.
+func (s *Stream) send(p LSN, wake bool) error {
 	return pglogrepl.SendStandbyStatusUpdate(context.Background(), s.conn, pglogrepl.StandbyStatusUpdate{
-		WALWritePosition: p, WALFlushPosition: p, WALApplyPosition: p,
+		WALWritePosition: p, WALFlushPosition: p, WALApplyPosition: p, ReplyRequested: wake,
 	})
 }
 
@@ -278,7 +310,7 @@ func (s *Stream) send(p LSN) error {
 func (s *Stream) Close(ctx context.Context) {
 	s.stop()
 	s.reporting.Wait()
-	if s.failure.Load() == nil && s.send(s.Confirmed()) == nil { //nolint:contextcheck // see send
+	if s.failure.Load() == nil && s.send(s.Confirmed(), false) == nil { //nolint:contextcheck // see send
 		s.finish(ctx)
 	}
 	_ = s.conn.Close(ctx)
