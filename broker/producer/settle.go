@@ -1,0 +1,138 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// settle deals with the broker's word on a batch, or with the lack of one.
+func (p *Producer[T]) settle(b *Batch[T], err error, answered bool) {
+	q := b.Partition
+	switch {
+	case !answered && p.ctx.Err() == nil:
+		p.again(b, err, func() {})
+		p.refresh(q.Topic)
+	case err == nil, errors.Is(err, kerr.DuplicateSequenceNumber):
+		p.acked(b)
+	case p.ctx.Err() != nil: // the end
+	case forgotten(err):
+		p.again(b, err, func() {
+			q.id, q.next, b.sent = noIdentity, renumber, false
+		})
+	case isUnknown(err) && q.unknownFor(p.cfg.UnknownTopic), final(err) && len(b.Tags) == 1, ofTopic(err):
+		p.refuse(b, err)
+	case final(err):
+		p.halve(b, err)
+	default:
+		p.again(b, err, func() {})
+		p.refresh(q.Topic)
+	}
+}
+
+// acked reports the batch before the next one may fly.
+func (p *Producer[T]) acked(b *Batch[T]) {
+	q := b.Partition
+	p.cfg.Acked(b)
+	p.mu.Lock()
+	q.pop()
+	q.flying, q.failures = false, 0
+	wake := q.makeReady()
+	if len(q.queue) == 0 {
+		p.moved.Broadcast()
+	}
+	p.mu.Unlock()
+	if wake {
+		p.signal()
+	}
+}
+
+// again sends the batch once more, a little later.
+func (p *Producer[T]) again(b *Batch[T], err error, with func()) {
+	q := b.Partition
+	p.mu.Lock()
+	with()
+	q.flying = false
+	q.retryLater()
+	n, since := q.failures, q.since
+	p.mu.Unlock()
+	if n == 5 || n%60 == 0 { // after about a second, and then each minute
+		p.log.WarnContext(p.ctx, "the broker takes nothing for this partition; trying on",
+			"topic", q.Topic.Name, "partition", q.Index, "error", err, "since", since.Format(time.RFC3339))
+	}
+}
+
+// halve cuts a refused batch in two, so that in the end the record at fault
+// stands alone.
+func (p *Producer[T]) halve(b *Batch[T], err error) {
+	q := b.Partition
+	p.mu.Lock()
+	if errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge) {
+		q.limit = max(len(b.buf)/2, 1) // what this topic takes; the next ones need not be cut
+	}
+	// The broker counts the numbers of a refused batch as never given.
+	q.next = b.first
+	q.cut(b)
+	q.flying = false
+	wake := q.makeReady()
+	p.mu.Unlock()
+	if wake {
+		p.signal()
+	}
+}
+
+// refuse stops the partition.
+func (p *Producer[T]) refuse(b *Batch[T], err error) {
+	q := b.Partition
+	p.mu.Lock()
+	if b.sent { // never taken, so its numbers go to the next
+		q.next, b.sent = b.first, false
+	}
+	q.flying, q.stopped, q.failures = false, true, 0
+	tag := b.Tags[0]
+	p.moved.Broadcast()
+	p.mu.Unlock()
+	p.cfg.Refused(Refusal[T]{Partition: q, Tag: tag, Err: err})
+}
+
+func (q *Partition[T]) unknownFor(d time.Duration) bool {
+	q.p.mu.Lock()
+	defer q.p.mu.Unlock()
+	return q.failures > 0 && time.Since(q.since) > d
+}
+
+// forgotten tells that the broker does not know our numbers any more, or never
+// took what came before.
+func forgotten(err error) bool {
+	for _, e := range []error{
+		kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerIDMapping,
+		kerr.InvalidProducerEpoch, kerr.ProducerFenced,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// final tells an answer that will be the same the next time from trouble that
+// passes.
+func final(err error) bool {
+	var e *kerr.Error
+	return errors.As(err, &e) && !e.Retriable && !errors.Is(err, context.Canceled)
+}
+
+// ofTopic tells that it is no single record that is refused.
+func ofTopic(err error) bool {
+	for _, e := range []error{
+		kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.InvalidTopicException,
+		kerr.UnsupportedForMessageFormat, kerr.InvalidRequiredAcks,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
