@@ -135,16 +135,3 @@ func TestWaitsCountFromWhenAnOrderWasDue(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
-
-func TestQuantiles(t *testing.T) {
-	var ds []time.Duration
-	for i := 100; i > 0; i-- {
-		ds = append(ds, time.Duration(i)*time.Millisecond)
-	}
-	if p50, p99, most := quantile(ds, 0.5), quantile(ds, 0.99), quantile(ds, 1); p50 != 50 || p99 != 99 || most != 100 {
-		t.Errorf("p50 %v p99 %v max %v", p50, p99, most)
-	}
-	if quantile(nil, 0.5) != 0 {
-		t.Error("of nothing")
-	}
-}

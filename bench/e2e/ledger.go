@@ -2,9 +2,10 @@ package e2e
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/waybillhq/waybill/bench/stat"
 )
 
 // ledger holds what was done against what was seen. Either may come first: the
@@ -149,9 +150,9 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 	r := Result{
 		Name: "e2e", Rate: cfg.Rate, Orders: l.count.answered, Failed: l.count.failed, Events: l.count.events,
 		PerSecond: float64(l.count.answered) / took.Seconds(),
-		Mean:      ms(mean(waits)), P50: quantile(waits, 0.5), P99: quantile(waits, 0.99), Max: quantile(waits, 1),
-		AnswerP50: quantile(l.answers, 0.5), AnswerP99: quantile(l.answers, 0.99),
-		Tracked: len(l.tracks), TrackedP50: quantile(l.tracks, 0.5), TrackedP99: quantile(l.tracks, 0.99),
+		Mean:      stat.Mean(waits), P50: stat.Quantile(waits, 0.5), P99: stat.Quantile(waits, 0.99), Max: stat.Quantile(waits, 1),
+		AnswerP50: stat.Quantile(l.answers, 0.5), AnswerP99: stat.Quantile(l.answers, 0.99),
+		Tracked: len(l.tracks), TrackedP50: stat.Quantile(l.tracks, 0.5), TrackedP99: stat.Quantile(l.tracks, 0.99),
 		Lost: lost + l.count.lostTracks, Reordered: l.count.reordered, Duplicates: l.count.duplicates,
 	}
 	if l.failure != nil {
@@ -159,25 +160,3 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 	}
 	return r
 }
-
-func mean(ds []time.Duration) time.Duration {
-	if len(ds) == 0 {
-		return 0
-	}
-	var sum time.Duration
-	for _, d := range ds {
-		sum += d
-	}
-	return sum / time.Duration(len(ds))
-}
-
-// quantile is the q-th of ds in milliseconds, 0 of none.
-func quantile(ds []time.Duration, q float64) float64 {
-	if len(ds) == 0 {
-		return 0
-	}
-	slices.Sort(ds)
-	return ms(ds[int(q*float64(len(ds)-1))])
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -85,10 +85,11 @@ func benchE2E(ctx context.Context, cfg e2e.Config) (res e2e.Result, err error) {
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	cfg.URL, cfg.Key = p.URL, p.Key
-	before, _ := p.Usage()
+	before := p.Usage()
 	res, err = e2e.Run(ctx, cfg)
-	after, rss := p.Usage()
-	res.CPU, res.RSS = after-before, rss
+	if after := p.Usage(); after.Known {
+		res.CPU, res.RSS = after.CPU-before.CPU, after.RSS
+	}
 	return res, err
 }
 
