@@ -14,6 +14,8 @@
 //
 // With WAYBILL_TEST_DATABASE_URL set, New uses that server instead; the role
 // in it needs CREATEDB, REPLICATION and, like the application's, no superuser.
+// With WAYBILL_TEST_POSTGRES set to a major version, New and [Server] run that
+// one, which fetch.sh fetches where it is not installed.
 package pgtest
 
 import (
@@ -69,6 +71,12 @@ func New(t testing.TB) string {
 func Server(t testing.TB, cfg local.Config) *local.Server {
 	t.Helper()
 	cfg.Dir = Dir(t)
+	if cfg.Binaries == "" {
+		var err error
+		if cfg.Binaries, err = chosenBinaries(); err != nil {
+			t.Fatalf("pgtest: %v", err)
+		}
+	}
 	s, err := local.Start(context.Background(), cfg)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -93,13 +101,17 @@ func startShared() (server, error) {
 	if dsn, ok := os.LookupEnv(serverVariable); ok && dsn != "" {
 		return server{admin: dsn, app: dsn}, nil
 	}
+	binaries, err := chosenBinaries()
+	if err != nil {
+		return server{}, err
+	}
 	dir, _, err := guardedDir() // ends with the binary
 	if err != nil {
 		return server{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := local.Start(ctx, local.Config{Dir: dir, Settings: map[string]string{
+	s, err := local.Start(ctx, local.Config{Dir: dir, Binaries: binaries, Settings: map[string]string{
 		"fsync": "off", "full_page_writes": "off", "max_replication_slots": "100", "max_wal_senders": "100",
 		"max_connections": "300",
 	}})
