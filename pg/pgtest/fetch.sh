@@ -43,8 +43,9 @@ fetch() {
 	mkdir -p "$root"
 	tmp=$(mktemp -d "$root/fetch-XXXXXX")
 	chmod 755 "$tmp"
+	cp "$here/pom.xml" "$tmp" # Maven leaves a folder beside it
 	echo "fetch.sh: fetching Postgres $version into $root/$version" >&2
-	if ! mvn -q -B -f "$here/pom.xml" dependency:unpack -DoutputDirectory="$tmp/jar" -DmarkersDirectory="$tmp/markers" \
+	if ! mvn -q -B -f "$tmp/pom.xml" dependency:unpack -DoutputDirectory="$tmp/jar" \
 		-Dartifact="io.zonky.test.postgres:embedded-postgres-binaries-$system-$machine:$version" >"$tmp/mvn.log" 2>&1; then
 		cat "$tmp/mvn.log" >&2
 		rm -rf "$tmp"
