@@ -26,7 +26,6 @@ type Partition[T any] struct {
 	limit    int         // of a batch, in bytes
 	id       identity
 	next     int32 // sequence number
-	inTxn    bool  // known to the coordinator
 }
 
 // ErrClosed tells that a partition takes no records.
@@ -59,7 +58,7 @@ func (q *Partition[T]) Append(r *Record, tag T) bool {
 		size = bodySize(r, 0)
 	}
 	if size > q.p.cfg.MaxRecordBytes {
-		b = q.oversize(b, size, tag)
+		q.oversize(b, size, tag)
 	} else {
 		b.add(r, delta, size, tag)
 	}
@@ -88,14 +87,13 @@ func (q *Partition[T]) open() *Batch[T] {
 
 // oversize puts in a record's place that it is refused: it has to wait for its
 // turn, or the order would not hold.
-func (q *Partition[T]) oversize(b *Batch[T], size int, tag T) *Batch[T] {
+func (q *Partition[T]) oversize(b *Batch[T], size int, tag T) {
 	if len(b.Tags) > 0 {
 		b = q.open()
 	}
 	b.Tags = append(b.Tags, tag)
 	b.sealed = true
 	b.refused = &TooLargeError{Size: size, Limit: q.p.cfg.MaxRecordBytes}
-	return b
 }
 
 // makeReady puts q where the dispatcher looks.

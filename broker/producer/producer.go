@@ -92,7 +92,7 @@ func New[T any](client *kgo.Client, cfg Config[T]) *Producer[T] {
 	}
 	p.moved = sync.NewCond(&p.mu)
 	p.pool.New = func() any { return new(Batch[T]) }
-	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	p.work.Go(p.dispatch)
 	p.work.Go(p.refreshNowAndThen)
 	return p

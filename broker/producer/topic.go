@@ -41,13 +41,7 @@ func (p *Producer[T]) Topic(ctx context.Context, name string) (*Topic[T], error)
 		err := p.ask(ctx, t)
 		switch {
 		case err == nil:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if there := p.topics[name]; there != nil {
-				return there, nil
-			}
-			p.topics[name] = t
-			return t, nil
+			return p.keep(t), nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case p.ctx.Err() != nil:
@@ -59,6 +53,17 @@ func (p *Producer[T]) Topic(ctx context.Context, name string) (*Topic[T], error)
 		p.log.WarnContext(ctx, "no partitions to publish to yet", "topic", name, "error", err)
 		pause(ctx, wait)
 	}
+}
+
+// keep makes t the topic of its name, unless there is one already.
+func (p *Producer[T]) keep(t *Topic[T]) *Topic[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if there := p.topics[t.Name]; there != nil {
+		return there
+	}
+	p.topics[t.Name] = t
+	return t
 }
 
 // Count is how many partitions the topic has.
