@@ -15,8 +15,13 @@ CREATE INDEX outbox_events_xid ON waybill.outbox_events USING brin (xid) WITH (p
 ALTER TABLE waybill.outbox_published ADD COLUMN commit_lsn pg_lsn;
 CREATE INDEX outbox_published_commit_lsn ON waybill.outbox_published USING brin (commit_lsn) WITH (pages_per_range = 32, autosummarize = on);
 
--- Every event whose xid is lower is marked.
+-- Every event whose xid is lower is marked. It holds on the server it was
+-- written on: a dump restored on another begins with low xids again. No
+-- complete_at: the slot was lost and is not made good yet.
+ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at DROP NOT NULL;
+ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at DROP DEFAULT;
 ALTER TABLE waybill.outbox_slots ADD COLUMN published_below bigint NOT NULL DEFAULT 0;
+ALTER TABLE waybill.outbox_slots ADD COLUMN server bigint NOT NULL DEFAULT 0; -- its system identifier
 
 -- Partitions the relay publishes nothing to, because the broker refused an
 -- event for good. The events behind it stay in the outbox, unmarked, and are
@@ -44,6 +49,10 @@ CREATE TABLE waybill.outbox_skips (
 
 -- +goose Down
 DROP TABLE waybill.outbox_skips, waybill.outbox_stopped;
+DELETE FROM waybill.outbox_slots WHERE complete_at IS NULL;
+ALTER TABLE waybill.outbox_slots DROP COLUMN server;
 ALTER TABLE waybill.outbox_slots DROP COLUMN published_below;
+ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at SET NOT NULL;
+ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at SET DEFAULT now();
 ALTER TABLE waybill.outbox_published DROP COLUMN commit_lsn;
 ALTER TABLE waybill.outbox_events DROP COLUMN xid;
