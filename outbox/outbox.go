@@ -31,6 +31,9 @@ type Config struct {
 	MaxBytes int
 	// Now is the clock of ce_time, time.Now if nil.
 	Now func() time.Time
+	// Gate holds writers back while too much waits to be published, none if
+	// nil. It must run.
+	Gate *Gate
 }
 
 // Outbox adds events of the contracts it was made with. It is safe for
@@ -39,11 +42,12 @@ type Outbox struct {
 	contracts map[*event.Contract]bool
 	maxBytes  int
 	now       func() time.Time
+	gate      *Gate
 }
 
 // New makes an outbox for events of the given contracts.
 func New(contracts []*event.Contract, cfg Config) *Outbox {
-	o := &Outbox{contracts: map[*event.Contract]bool{}, maxBytes: cfg.MaxBytes, now: cfg.Now}
+	o := &Outbox{contracts: map[*event.Contract]bool{}, maxBytes: cfg.MaxBytes, now: cfg.Now, gate: cfg.Gate}
 	for _, c := range contracts {
 		o.contracts[c] = true
 	}
@@ -61,7 +65,8 @@ func New(contracts []*event.Contract, cfg Config) *Outbox {
 //
 // It refuses an event it cannot vouch for with an error of type *Refusal, of
 // which nothing is written; the caller should then roll back, which a caller
-// returning the error from pgx.BeginFunc does.
+// returning the error from pgx.BeginFunc does. While the outbox's gate is closed
+// it refuses every event, with *OverloadError.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Data) error {
 	var b pgx.Batch
 	if err := o.Queue(ctx, &b, events...); err != nil {
@@ -80,6 +85,12 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...event.Data) error
 // together with the caller's own and cost no round trip. The batch must be
 // sent in the transaction the events belong to.
 func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, events ...event.Data) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := o.gate.refusal(); err != nil {
+		return err
+	}
 	for _, d := range events {
 		row, err := o.row(ctx, d)
 		if err != nil {
