@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/pg"
 )
 
@@ -155,9 +156,11 @@ func (s *session) apply(ctx context.Context, m *message, work effect, after func
 	return what, nil
 }
 
+// isOutage tells a failure that is no fault of the event. A full outbox is none
+// either: what the handler wants to tell will fit when the relay has caught up.
 func (s *session) isOutage(err error) bool {
 	var outage *outageError
-	return errors.As(err, &outage) || s.cfg.Infrastructure(err)
+	return errors.As(err, &outage) || errors.Is(err, outbox.ErrOverloaded) || s.cfg.Infrastructure(err)
 }
 
 // persist runs f until it succeeds: what is wrong with it is never a reason to

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/outbox"
 )
 
 func TestAKilledConnectionCountsAgainstNoEvent(t *testing.T) {
@@ -104,6 +106,30 @@ func TestShutdownIsBoundedWhenEverythingIsDown(t *testing.T) {
 	m.end(t)
 	t.Logf("ended within %s", time.Since(start))
 	w.start(keep)
+	w.settled()
+}
+
+// However long it lasts: the relay may be away for a night.
+func TestAFullOutboxIsNoFaultOfTheEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.move("a", "b", "a")
+	var full atomic.Bool
+	var refused atomic.Int32
+	full.Store(true)
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if e.Data.Account == "a" && full.Load() {
+			refused.Add(1)
+			return fmt.Errorf("tell of it: %w", &outbox.OverloadError{Reason: outbox.BacklogOverBudget})
+		}
+		return keep(ctx, tx, e)
+	})
+	w.until("others flow", func() bool { return w.number(`SELECT count(*) FROM effect`) == 1 })
+	w.until("it was tried more often than an event that is at fault", func() bool { return refused.Load() > looksAtMost })
+	if p := w.parked(); len(p) > 0 {
+		t.Errorf("parked: %v", p)
+	}
+	full.Store(false)
 	w.settled()
 }
 
