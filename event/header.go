@@ -25,13 +25,14 @@ const (
 	HeaderTraceParent   = "traceparent"
 	HeaderContentType   = "content-type"
 
-	specVersion = "1.0"
+	// SpecVersion is the version of CloudEvents all envelopes are of.
+	SpecVersion = "1.0"
 )
 
 // Headers calls put with every header of the envelope, in a fixed order.
 // Attributes without a value are left out.
 func (e *Envelope) Headers(put func(name, value string)) {
-	put(HeaderSpecVersion, specVersion)
+	put(HeaderSpecVersion, SpecVersion)
 	put(HeaderID, e.ID.String())
 	put(HeaderSource, e.Source)
 	put(HeaderType, e.Type)
@@ -86,8 +87,8 @@ func ReadHeaders(n int, header func(i int) (name string, value []byte), recordTi
 func (e *Envelope) setHeader(name string, value []byte) (err error) {
 	switch name {
 	case HeaderSpecVersion:
-		if string(value) != specVersion {
-			return fmt.Errorf("want %s", specVersion)
+		if string(value) != SpecVersion {
+			return fmt.Errorf("want %s", SpecVersion)
 		}
 	case HeaderSource:
 		e.Source = string(value)

@@ -105,7 +105,6 @@ func bodySize(r *Record, delta int) int {
 
 // seal writes the header. It is written again when the identity changes.
 func (b *Batch[T]) seal(inTransaction bool) {
-	b.sealed = true
 	h := b.buf[:headerSize]
 	clear(h)
 	binary.BigEndian.PutUint32(h[atLength:], uint32(len(b.buf)-atLeaderEpoch))

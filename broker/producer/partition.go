@@ -151,17 +151,22 @@ func (q *Partition[T]) Retry() {
 	}
 }
 
-// Skip drops the refused record of a stopped partition.
-func (q *Partition[T]) Skip() {
+// Skip drops the refused record of a stopped partition, sends what is behind
+// it, and gives the record's tag. It tells false if none is refused.
+func (q *Partition[T]) Skip() (tag T, ok bool) {
 	q.p.mu.Lock()
 	if q.stopped && len(q.queue) > 0 {
-		for b := q.queue[0]; len(b.Tags) > 1; { // the whole topic was refused
+		b := q.queue[0]
+		for len(b.Tags) > 1 { // the whole topic was refused
 			q.cut(b)
 		}
+		tag, ok = b.Tags[0], true
 		q.pop()
+		q.p.moved.Broadcast()
 	}
 	q.p.mu.Unlock()
 	q.Retry()
+	return tag, ok
 }
 
 // Discard empties the queue of a stopped partition, which then is as new, and
@@ -222,4 +227,11 @@ func (q *Partition[T]) stopTimer() {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
+}
+
+// Closed tells whether the partition takes no records.
+func (q *Partition[T]) Closed() bool {
+	q.p.mu.Lock()
+	defer q.p.mu.Unlock()
+	return q.closed
 }

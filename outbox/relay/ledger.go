@@ -7,24 +7,26 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waybillhq/waybill/broker/producer"
 	"github.com/waybillhq/waybill/pg/wal"
 )
 
-// commit is one transaction of the outbox on its way.
-type commit struct {
-	time     time.Time // by the server's clock; zero in a back-fill
-	end      wal.LSN   // zero until the commit is read
-	closed   bool
-	unmarked int // events read and not yet marked
+// tag is what comes back with a record from the broker.
+type tag struct {
+	id     uuid.UUID
+	commit uint64 // number of the transaction in the ledger
+	size   int32  // bytes it counts for
 }
 
-// mark is one acknowledged event, to be written down.
-type mark struct {
-	commit    *commit
-	id        uuid.UUID
-	size      int // bytes of the record
-	partition int32
-	offset    int64
+type batch = producer.Batch[tag]
+
+// commit is one transaction of the outbox on its way.
+type commit struct {
+	time   time.Time // by the server's clock; zero if it was read from the table
+	lsn    wal.LSN   // of the commit's record
+	end    wal.LSN   // zero until the commit is read
+	closed bool
+	open   int // events read and not yet marked
 }
 
 // ledger keeps what is between reading and mark, in commit order. Events are
@@ -33,25 +35,30 @@ type mark struct {
 type ledger struct {
 	mu       sync.Mutex
 	room     *sync.Cond // something was marked, or failed
-	limit    int        // of unmarked; 1 until the first mark after a fruitless session
+	limit    int        // of open; 1 until the first mark after a fruitless session
 	full     int        // what limit then becomes
 	maxBytes int        // of bytes, but one event alone may be larger
-	unmarked int
+	open     int
 	bytes    int
-	commits  []*commit // oldest first
-	marks    []mark    // acknowledged, not yet taken by the marker
-	spare    []mark
+	commits  []commit // a ring: number n is at n % len
+	first    uint64   // number of the oldest
+	count    int
+	acked    []*batch // acknowledged, not yet taken by the marker
+	stops    []stop   // partitions that stopped, to be written down
 	closed   bool
 	err      error
 
-	wake   chan struct{} // there are marks, or the ledger is closed
+	wake   chan struct{} // there is work for the marker, or the ledger is closed
 	failed chan struct{} // closed at the first failure
 }
 
 // newLedger makes a ledger. A careful one lets a single event through until
 // that is marked: what keeps failing would else fill the log with copies.
 func newLedger(limit, maxBytes int, careful bool) *ledger {
-	l := &ledger{limit: limit, full: limit, maxBytes: maxBytes, wake: make(chan struct{}, 1), failed: make(chan struct{})}
+	l := &ledger{
+		limit: limit, full: limit, maxBytes: maxBytes, commits: make([]commit, 1024),
+		wake: make(chan struct{}, 1), failed: make(chan struct{}),
+	}
 	l.room = sync.NewCond(&l.mu)
 	if careful {
 		l.limit = 1
@@ -59,27 +66,54 @@ func newLedger(limit, maxBytes int, careful bool) *ledger {
 	return l
 }
 
-func (l *ledger) begin(at time.Time) *commit {
-	c := &commit{time: at}
+// at is commit n, which must be in the ring.
+func (l *ledger) at(n uint64) *commit { return &l.commits[n%uint64(len(l.commits))] }
+
+// begin opens the entry of a transaction and gives its number.
+func (l *ledger) begin(lsn wal.LSN, at time.Time) uint64 {
 	l.mu.Lock()
-	l.commits = append(l.commits, c)
-	l.mu.Unlock()
-	return c
+	defer l.mu.Unlock()
+	if l.count == len(l.commits) {
+		l.grow()
+	}
+	n := l.first + uint64(l.count)
+	l.count++
+	*l.at(n) = commit{time: at, lsn: lsn}
+	return n
 }
 
-// add counts one more event into c, waiting while the ledger is full.
-func (l *ledger) add(ctx context.Context, c *commit, size int) error {
+func (l *ledger) grow() {
+	larger := make([]commit, 2*len(l.commits))
+	for i := range l.count {
+		n := l.first + uint64(i)
+		larger[n%uint64(len(larger))] = *l.at(n)
+	}
+	l.commits = larger
+}
+
+// add counts one more event into commit n, waiting while the ledger is full.
+func (l *ledger) add(ctx context.Context, n uint64, size int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.wait(ctx, func() bool {
-		return l.unmarked < l.limit && (l.bytes == 0 || l.bytes+size <= l.maxBytes)
+		return l.open < l.limit && (l.bytes == 0 || l.bytes+size <= l.maxBytes)
 	}); err != nil {
 		return err
 	}
-	c.unmarked++
-	l.unmarked++
+	l.at(n).open++
+	l.open++
 	l.bytes += size
 	return nil
+}
+
+// undo takes back an add.
+func (l *ledger) undo(n uint64, size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at(n).open--
+	l.open--
+	l.bytes -= size
+	l.room.Broadcast()
 }
 
 // waitMarked waits until every event read so far is marked, be its commit
@@ -87,20 +121,13 @@ func (l *ledger) add(ctx context.Context, c *commit, size int) error {
 func (l *ledger) waitMarked(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wait(ctx, func() bool { return l.unmarked == 0 })
-}
-
-// waitIdle waits until everything read so far is marked.
-func (l *ledger) waitIdle(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.wait(ctx, func() bool { return len(l.commits) == 0 })
+	return l.wait(ctx, func() bool { return l.open == 0 && len(l.stops) == 0 })
 }
 
 // wait waits, with l.mu held, until ok. It ends early with the session's
 // failure or with ctx.
 func (l *ledger) wait(ctx context.Context, ok func() bool) error {
-	if l.err == nil && !ok() {
+	if l.err == nil && ctx.Err() == nil && !ok() {
 		// Under the lock: a broadcast between check and Wait would be lost.
 		stop := context.AfterFunc(ctx, func() {
 			l.mu.Lock()
@@ -118,101 +145,150 @@ func (l *ledger) wait(ctx context.Context, ok func() bool) error {
 	return ctx.Err()
 }
 
-func (l *ledger) commit(c *commit, end wal.LSN) {
+func (l *ledger) commit(n uint64, end wal.LSN) {
 	l.mu.Lock()
+	c := l.at(n)
 	c.end, c.closed = end, true
-	l.merge(c)
+	idle := c.open == 0
+	l.merge(n)
 	l.mu.Unlock()
-	l.signal() // a commit whose events are all marked already waits for this
+	if idle { // nothing of it will come by: it waits for this alone
+		l.signal()
+	}
 }
 
-// merge lets the commit before the last one, c, stand for c too if nothing of
-// c is open: servers before 15 send every transaction, and those without an
+// merge lets the commit before the last one, n, stand for n too if nothing of
+// n is open: servers before 15 send every transaction, and those without an
 // event would pile up while the broker is away.
-func (l *ledger) merge(c *commit) {
-	n := len(l.commits)
-	if c.unmarked > 0 || n < 2 {
+func (l *ledger) merge(n uint64) {
+	c := l.at(n)
+	if c.open > 0 || l.count < 2 {
 		return
 	}
-	before := l.commits[n-2]
+	before := l.at(n - 1)
 	before.end = max(before.end, c.end)
-	l.commits[n-1] = nil
-	l.commits = l.commits[:n-1]
+	*c = commit{}
+	l.count--
 }
 
-func (l *ledger) acknowledge(m mark) {
+func (l *ledger) acknowledge(b *batch) {
 	l.mu.Lock()
-	l.marks = append(l.marks, m)
-	first := len(l.marks) == 1
+	l.acked = append(l.acked, b)
+	first := len(l.acked) == 1
 	l.mu.Unlock()
 	if first {
 		l.signal()
 	}
 }
 
-// take gives the marks to write. The slice is the caller's until written.
-func (l *ledger) take() (marks []mark, closed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	marks, l.marks = l.marks, l.spare[:0]
-	l.spare = nil
-	return marks, l.closed
+// stop is a partition that takes nothing more, which must be written down
+// before anything behind it is confirmed.
+type stop struct {
+	place
+	event uuid.UUID
+	err   error
+	tags  []tag // of the records that were queued, which stay in the outbox
 }
 
-// written ticks marks off and returns the position up to which all is done,
-// zero if it did not move.
-func (l *ledger) written(marks []mark) wal.LSN {
+func (l *ledger) stop(s stop) {
+	l.mu.Lock()
+	l.stops = append(l.stops, s)
+	l.mu.Unlock()
+	l.signal()
+}
+
+// take gives the marker what there is to write. The slice is the caller's
+// until [ledger.written].
+func (l *ledger) take(spare []*batch) (acked []*batch, stops []stop, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, m := range marks {
-		m.commit.unmarked--
-		l.bytes -= m.size
+	acked, l.acked = l.acked, spare[:0]
+	stops = append(stops, l.stops...)
+	return acked, stops, l.closed
+}
+
+// lsns puts the LSN of each tag's commit in to.
+func (l *ledger) lsns(tags []tag, to []wal.LSN) []wal.LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range tags {
+		to = append(to, l.at(tags[i].commit).lsn)
 	}
-	l.unmarked -= len(marks)
-	if len(marks) > 0 {
-		l.limit = l.full
+	return to
+}
+
+// committed is when the transaction of t committed.
+func (l *ledger) committed(t *tag) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at(t.commit).time
+}
+
+// written ticks off what the marker has written and returns the position up to
+// which all is done, zero if it did not move.
+func (l *ledger) written(acked []*batch, stops []stop) wal.LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range acked {
+		l.tick(b.Tags)
+		if len(b.Tags) > 0 {
+			l.limit = l.full
+		}
 	}
-	clear(marks)
-	l.spare = marks
-	var end wal.LSN
-	done := 0
-	for _, c := range l.commits {
-		if !c.closed || c.unmarked > 0 {
+	for i := range stops {
+		l.tick(stops[i].tags)
+	}
+	l.stops = l.stops[:copy(l.stops, l.stops[len(stops):])]
+	l.room.Broadcast()
+	return l.advance()
+}
+
+func (l *ledger) tick(tags []tag) {
+	for i := range tags {
+		l.at(tags[i].commit).open--
+		l.bytes -= int(tags[i].size)
+	}
+	l.open -= len(tags)
+}
+
+// drop takes back an event that will never be acknowledged.
+func (l *ledger) drop(t tag) {
+	l.mu.Lock()
+	l.tick([]tag{t})
+	l.room.Broadcast()
+	l.mu.Unlock()
+	l.signal()
+}
+
+// advance drops the oldest commits that are done.
+func (l *ledger) advance() (end wal.LSN) {
+	for l.count > 0 {
+		c := l.at(l.first)
+		if !c.closed || c.open > 0 {
 			break
 		}
 		end = max(end, c.end)
-		done++
+		*c = commit{}
+		l.first++
+		l.count--
 	}
-	l.drop(done)
-	l.room.Broadcast()
 	return end
-}
-
-// drop forgets the n oldest commits, moving the rest to the front so that the
-// slice does not grow with the history.
-func (l *ledger) drop(n int) {
-	if n == 0 {
-		return
-	}
-	rest := copy(l.commits, l.commits[n:])
-	clear(l.commits[rest:])
-	l.commits = l.commits[:rest]
 }
 
 // idle tells whether nothing is between reading and confirmation.
 func (l *ledger) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.commits) == 0
+	return l.count == 0 && len(l.stops) == 0
 }
 
 func (l *ledger) inFlight() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.unmarked
+	return l.open
 }
 
-// fail stops the session: nothing after the failed event may be confirmed.
+// fail ends the session.
 func (l *ledger) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,16 +304,6 @@ func (l *ledger) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
-}
-
-// abandonOpen forgets a transaction that was cut off in the middle: it will be
-// read again from its start, by the next session.
-func (l *ledger) abandonOpen() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n := len(l.commits); n > 0 && !l.commits[n-1].closed {
-		l.commits = l.commits[:n-1]
-	}
 }
 
 // close tells the marker that no more will come.

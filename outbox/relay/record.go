@@ -1,62 +1,55 @@
 package relay
 
 import (
-	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/waybillhq/waybill/broker/producer"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/outbox/message"
 	"github.com/waybillhq/waybill/pg/wal"
 	"github.com/waybillhq/waybill/registry"
 )
 
-// The outbox's columns, in the order rows are handled here.
-const (
-	colID = iota
-	colTopic
-	colSubject
-	colSource
-	colType
-	colTime
-	colTenant
-	colSequence
-	colCorrelationID
-	colCausationID
-	colTraceParent
-	colFingerprint
-	colBody
-	columnCount
-)
-
-var columnNames = [columnCount]string{
+// columnNames are the outbox's columns, in the order rows are handled here.
+var columnNames = [message.Columns]string{
 	"id", "topic", "subject", "source", "type", "time", "tenant", "sequence",
 	"correlation_id", "causation_id", "trace_parent", "schema_fingerprint", "body",
 }
 
 // row is one outbox row in Postgres' binary format. Its slices point into a
 // buffer that is about to be reused.
-type row [columnCount][]byte
+type row [message.Columns][]byte
 
 func (r *row) id() uuid.UUID {
-	id, _ := uuid.FromBytes(r[colID])
+	var id uuid.UUID
+	copy(id[:], r[message.ID])
 	return id
 }
 
-func (r *row) fingerprint() int64 { return int64at(r[colFingerprint]) }
+func (r *row) fingerprint() int64 { return int64at(r[message.Fingerprint]) }
+
+var errColumn = errors.New("column has an unexpected size")
+
+// check refuses a row no record can be made of.
+func (r *row) check() error {
+	if len(r[message.ID]) != 16 || len(r[message.Time]) != 8 || len(r[message.Sequence]) != 8 {
+		return errColumn
+	}
+	return nil
+}
 
 // columns is where a relation keeps the outbox's columns. Others that somebody
 // added to the table are passed over.
 type columns struct {
 	relation *wal.Relation
-	at       [columnCount]int
-	values   row
+	at       [message.Columns]int
 }
 
 func columnsOf(rel *wal.Relation) (columns, error) {
@@ -76,115 +69,87 @@ func columnsOf(rel *wal.Relation) (columns, error) {
 	return c, nil
 }
 
-func (c *columns) row(values []wal.Value) row {
+func (c *columns) read(values []wal.Value, into *row) {
 	for i, at := range c.at {
-		c.values[i] = nil
+		into[i] = nil
 		if at < len(values) {
-			c.values[i] = values[at].Data
+			into[i] = values[at].Data
 		}
 	}
-	return c.values
 }
 
-// tag rides in a record's context to its acknowledgement: what kgo hands back
-// is the record alone. As a context it never ends, and it says so without
-// reading its fields, since the client may still look at the context of a
-// record that is already being reused.
-type tag struct {
-	record *record
-	id     uuid.UUID
-	commit *commit
-	size   int
+// recorder makes records of rows, one at a time: each stands in the memory of
+// the one before.
+type recorder struct {
+	record  producer.Record
+	scratch []byte
+	prefix  []byte
 }
 
-func (*tag) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (*tag) Done() <-chan struct{}       { return nil }
-func (*tag) Err() error                  { return nil }
-func (*tag) Value(any) any               { return nil }
-
-var _ context.Context = (*tag)(nil)
-
-// record is a broker record with the memory behind its fields, reused once the
-// broker has answered.
-type record struct {
-	kgo.Record
-	tag     tag
-	buf     []byte // behind key, value and header values
-	headers [12]kgo.RecordHeader
-}
-
-var records = sync.Pool{New: func() any { return new(record) }}
-
-// maxReusedBuffer keeps a few large events from making the buffers of many
-// small ones large for ever.
-const maxReusedBuffer = 16 << 10
-
-func (t *tag) recycle() {
-	r := t.record
-	if cap(r.buf) > maxReusedBuffer {
-		r.buf = nil
+// make is the record of r: key, headers and the body behind the registry's id
+// of its schema. [event.Envelope.Headers] says which headers, and a test holds
+// this to it; here they are made without a string for each.
+func (m *recorder) make(r *row, schemaID int) *producer.Record {
+	m.prefix = registry.AppendHeader(m.prefix[:0], schemaID)
+	m.record.Key, m.record.Prefix, m.record.Value = r[message.Subject], m.prefix, r[message.Body]
+	m.scratch = m.scratch[:0]
+	h := append(m.record.Headers[:0],
+		producer.Header{Key: event.HeaderSpecVersion, Value: specVersion},
+		producer.Header{Key: event.HeaderID, Value: m.keep(appendUUID, r[message.ID])},
+		producer.Header{Key: event.HeaderSource, Value: r[message.Source]},
+		producer.Header{Key: event.HeaderType, Value: r[message.Type]},
+		producer.Header{Key: event.HeaderSubject, Value: r[message.Subject]},
+		producer.Header{Key: event.HeaderTime, Value: m.keep(appendTime, r[message.Time])},
+		producer.Header{Key: event.HeaderTenant, Value: r[message.Tenant]},
+	)
+	if int64at(r[message.Sequence]) != 0 {
+		h = append(h, producer.Header{Key: event.HeaderSequence, Value: m.keep(appendInt, r[message.Sequence])})
 	}
-	r.Record, r.tag = kgo.Record{}, tag{}
-	records.Put(r)
+	for _, optional := range [...]struct {
+		name  string
+		value []byte
+	}{
+		{event.HeaderCorrelationID, r[message.CorrelationID]},
+		{event.HeaderCausationID, r[message.CausationID]},
+		{event.HeaderTraceParent, r[message.TraceParent]},
+	} {
+		if len(optional.value) > 0 {
+			h = append(h, producer.Header{Key: optional.name, Value: optional.value})
+		}
+	}
+	m.record.Headers = append(h, producer.Header{Key: event.HeaderContentType, Value: contentType})
+	return &m.record
 }
 
-var errColumn = errors.New("column has an unexpected size")
+var (
+	specVersion = []byte(event.SpecVersion)
+	contentType = []byte(event.ContentType)
+)
 
-// newRecord makes the record of a row: key, headers and the body behind the
-// registry's id of its schema.
-func newRecord(r row, schemaID int) (*record, error) {
-	if len(r[colID]) != 16 || len(r[colTime]) != 8 || len(r[colSequence]) != 8 {
-		return nil, errColumn
-	}
-	rec := records.Get().(*record)
-	b := registry.AppendHeader(slices.Grow(rec.buf[:0], sizeOf(&r)), schemaID)
-	b = append(b, r[colBody]...)
-	value := len(b)
-	b = append(b, r[colSubject]...)
-	key := len(b)
-
-	env := envelope(&r)
-	n := 0
-	env.Headers(func(name, v string) {
-		b = append(b, v...)
-		// The slice is cut below: b may still move.
-		rec.headers[n] = kgo.RecordHeader{Key: name, Value: b[len(b)-len(v):]}
-		n++
-	})
-	end := len(b)
-	for i := n - 1; i >= 0; i-- {
-		size := len(rec.headers[i].Value)
-		rec.headers[i].Value = b[end-size : end : end]
-		end -= size
-	}
-	rec.buf = b
-	rec.tag = tag{record: rec, id: env.ID, size: len(b)}
-	rec.Record = kgo.Record{
-		Topic: string(r[colTopic]), Key: b[value:key:key], Value: b[:value:value],
-		Headers: rec.headers[:n:n], Context: &rec.tag,
-	}
-	return rec, nil
+// keep appends a text form to the scratch memory. Growing may leave the texts
+// before in the old memory, where they are as good.
+func (m *recorder) keep(text func(b, v []byte) []byte, v []byte) []byte {
+	n := len(m.scratch)
+	m.scratch = text(m.scratch, v)
+	return m.scratch[n:len(m.scratch):len(m.scratch)]
 }
 
-// sizeOf is about how many bytes r's record takes. The subject is in it twice;
-// numbers, times and ids are longer as text.
-func sizeOf(r *row) int {
-	n := 256 + len(r[colSubject])
-	for _, v := range r {
-		n += len(v)
+func appendUUID(b, v []byte) []byte {
+	for i, part := range [...][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:16]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
 	}
-	return n
+	return b
 }
 
-func envelope(r *row) event.Envelope {
-	at, _ := wal.Timestamp(r[colTime])
-	return event.Envelope{
-		ID: r.id(), Source: string(r[colSource]), Type: string(r[colType]),
-		Subject: string(r[colSubject]), Time: at, Tenant: string(r[colTenant]),
-		Sequence: int64at(r[colSequence]), CorrelationID: string(r[colCorrelationID]),
-		CausationID: string(r[colCausationID]), TraceParent: string(r[colTraceParent]),
-	}
+func appendTime(b, v []byte) []byte {
+	t, _ := wal.Timestamp(v)
+	return t.AppendFormat(b, time.RFC3339Nano)
 }
+
+func appendInt(b, v []byte) []byte { return strconv.AppendInt(b, int64at(v), 10) }
 
 func int64at(b []byte) int64 {
 	if len(b) != 8 {

@@ -10,10 +10,10 @@
 // One relay works at a time: the replication slot is the lock. A second one
 // waits for it.
 //
-// Limits: a record that the broker refuses for good stops the whole relay,
-// which says so and tries it again, alone and ever more seldom; it does not yet
-// let the other partitions go on. What was already on its way behind the record
-// at its first refusal stands before it in the log.
+// A record that the broker refuses for good stops its partition: the relay says
+// so, keeps what is behind it in the outbox, unmarked, and tries it again ever
+// more seldom, until it goes through or an operator gives it up. The other
+// partitions go on.
 package relay
 
 import (
@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -39,8 +38,20 @@ type Schemas interface {
 // NewClient makes a broker client with the relay's own options.
 type NewClient func(opts ...kgo.Opt) (*kgo.Client, error)
 
+// Mode is where a relay reads.
+type Mode string
+
+// Modes of a relay.
+const (
+	WAL     Mode = "wal"     // the outbox's rows, from the WAL
+	Poll    Mode = "poll"    // the outbox's rows, from the table
+	Message Mode = "message" // logical messages, from the WAL; there is no table
+)
+
 // Config is what may be set; its zero value works.
 type Config struct {
+	// Mode is WAL if empty.
+	Mode Mode
 	// Slot is the replication slot, waybill_outbox_<database> if empty.
 	Slot string
 	// Publication names the outbox table to the slot, waybill_outbox if empty.
@@ -50,13 +61,18 @@ type Config struct {
 	// MaxBytes bounds the bytes of the events between reading and mark, 64 MiB
 	// if zero.
 	MaxBytes int
-	// MaxBatchBytes bounds what is sent to a partition at once, and with it one
-	// record, 1 MiB if zero. It must not exceed max.message.bytes of any topic,
-	// and is to be raised with outbox.Config.MaxBytes.
+	// MaxBatchBytes bounds what is sent to a partition at once, 1 MiB if zero. A
+	// larger record goes alone.
 	MaxBatchBytes int
+	// MaxRequests bounds the requests under way to one broker, 3 if zero.
+	MaxRequests int
 	// MarkInterval is the least time between two writes of marks, 25 ms if
 	// zero. It bounds the fsyncs the relay costs the database.
 	MarkInterval time.Duration
+	// NoMarks leaves the marks out. A slot that is lost then costs the events
+	// of its last second again, and those of the longest transaction open at
+	// the time.
+	NoMarks bool
 	// Retry is the pause before what failed is tried again, 500 ms if zero. It
 	// doubles, up to twentyfold, while nothing moves.
 	Retry      time.Duration
@@ -74,13 +90,17 @@ type Relay struct {
 	metrics  *metrics
 
 	// Of Run alone, from one session to the next:
-	stuck    stuck
-	unusable bool // the slot exists and cannot be read any more
-	careful  bool // the last session marked nothing
+	unusable bool  // the slot exists and cannot be read any more
+	careful  bool  // the last session marked nothing
+	bornAt   int64 // the oldest transaction's xid when we made the slot, 0: we did not
 }
+
+// tables tells whether events stand in a table until they are published.
+func (c *Config) tables() bool { return c.Mode != Message }
 
 // New makes a relay for the database of db. The role needs REPLICATION.
 func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay {
+	cfg.Mode = orDefault(cfg.Mode, WAL)
 	cfg.Publication = orDefault(cfg.Publication, "waybill_outbox")
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
@@ -137,6 +157,7 @@ func (r *Relay) session(ctx context.Context) (moved bool, err error) {
 	}
 	stream, err := wal.Open(ctx, wal.Config{
 		Conn: &r.db.Config().ConnConfig.Config, Slot: r.cfg.Slot, Publication: r.cfg.Publication,
+		Messages: !r.cfg.tables(),
 	})
 	if err != nil {
 		return false, unlessDone(ctx, err)
@@ -147,33 +168,22 @@ func (r *Relay) session(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, unlessDone(ctx, err)
 	}
-	client, err := r.newClient()
+	client, err := r.client()
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("broker client: %w", err)
 	}
 	defer client.Close()
 
 	s := newSession(r, stream, client)
-	err = s.run(ctx, !complete)
-	r.stuck = s.stuckAfter(err)
+	err = s.run(ctx, func(ctx context.Context) error {
+		if err := s.reader.prepare(ctx, complete); err != nil {
+			return err
+		}
+		return s.reader.stream(ctx)
+	})
 	r.unusable = errors.Is(err, wal.ErrPublicationMissing)
-	r.careful = s.marks == 0
+	r.careful = s.marker.done == 0
 	return !r.careful, err
-}
-
-func (r *Relay) newClient() (*kgo.Client, error) {
-	client, err := r.client(
-		kgo.ProducerLinger(0),
-		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(int32(min(r.cfg.MaxBatchBytes, math.MaxInt32))),
-		// Above what the ledger lets through, so that the client never blocks.
-		kgo.MaxBufferedRecords(r.cfg.MaxUnmarked+1),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("broker client: %w", err)
-	}
-	return client, nil
 }
 
 // closeStream is bounded: the server may have gone without a word.

@@ -18,6 +18,7 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
@@ -70,7 +71,7 @@ func newWorldOn(t testing.TB, dsn string) *world {
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	must(t, pg.Migrate(t.Context(), db, tables.Migration()))
+	must(t, pg.Migrate(t.Context(), db, tables.Migration(), incident.Migration()))
 	must(t, tables.EnsureDays(t.Context(), db, time.Now()))
 	must(t, w.ob.Declare(t.Context(), db))
 	cl := w.engine.Client(t)

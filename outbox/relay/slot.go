@@ -45,6 +45,7 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 	case exists:
 		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
 			"hint", "it kept more WAL than max_slot_wal_keep_size, or its publication was dropped")
+		r.rebuilt(ctx, "slot_lost", "the slot kept more WAL than max_slot_wal_keep_size, or its publication was dropped: a new one was made, and what has no mark is published from the table")
 		// Before the drop: a crash must not leave a new slot that looks complete.
 		if _, err := r.forgetComplete(ctx); err != nil {
 			return err
@@ -59,8 +60,24 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 	}
 	if had {
 		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
+		r.rebuilt(ctx, "slot_gone", "somebody dropped the slot, or a failover left it behind: a new one was made, and what has no mark is published from the table")
+	}
+	// Of what is published from the table, the slot brings again only what
+	// commits from here on.
+	if err := r.db.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&r.bornAt); err != nil {
+		return fmt.Errorf("ask for the oldest transaction: %w", err)
 	}
 	return r.createSlot(ctx)
+}
+
+// rebuilt makes known that a slot was lost.
+func (r *Relay) rebuilt(ctx context.Context, kind, text string) {
+	r.metrics.rebuilt.Inc()
+	if !r.cfg.tables() {
+		text = "the slot is gone or lost: events written to the WAL and not published by then are lost, as there is no table to find them in"
+		r.log.ErrorContext(ctx, "events may be lost: they stood in the WAL alone, and the slot that kept it is gone")
+	}
+	r.incident(ctx, kind, r.cfg.Slot, text)
 }
 
 // lookAtSlot tells whether the slot is there, and whether the server gave it
@@ -99,7 +116,7 @@ func (r *Relay) createSlot(ctx context.Context) error {
 // isComplete tells whether all that committed before the slot is published. A
 // crash may have come between the slot's creation and the end of the back-fill.
 func (r *Relay) isComplete(ctx context.Context) (complete bool, err error) {
-	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.cfg.Slot).Scan(&complete)
+	err = r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1 AND complete_at IS NOT NULL)`, r.cfg.Slot).Scan(&complete)
 	if err != nil {
 		return false, fmt.Errorf("look whether slot %s is complete: %w", r.cfg.Slot, err)
 	}
@@ -108,11 +125,20 @@ func (r *Relay) isComplete(ctx context.Context) (complete bool, err error) {
 
 // forgetComplete tells whether there was anything to forget.
 func (r *Relay) forgetComplete(ctx context.Context) (had bool, err error) {
-	tag, err := r.db.Exec(ctx, `DELETE FROM waybill.outbox_slots WHERE slot = $1`, r.cfg.Slot)
+	tag, err := r.db.Exec(ctx, `UPDATE waybill.outbox_slots SET complete_at = NULL WHERE slot = $1 AND complete_at IS NOT NULL`, r.cfg.Slot)
 	if err != nil {
 		return false, fmt.Errorf("forget slot %s: %w", r.cfg.Slot, err)
 	}
 	return tag.RowsAffected() > 0, nil
+}
+
+func (r *Relay) setComplete(ctx context.Context) error {
+	_, err := r.db.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot, complete_at) VALUES ($1, now())
+		ON CONFLICT (slot) DO UPDATE SET complete_at = now()`, r.cfg.Slot)
+	if err != nil {
+		return fmt.Errorf("note that slot %s is complete: %w", r.cfg.Slot, err)
+	}
+	return nil
 }
 
 // checkPublication refuses a publication that leaves events out: the stream
@@ -131,48 +157,3 @@ func (r *Relay) checkPublication(ctx context.Context) error {
 	}
 	return nil
 }
-
-// backfill publishes the rows that have no mark, oldest first: those from
-// before the slot, and perhaps some that the stream will bring again, under
-// the same ids. Ids carry the clock of their writer; where two writers' clocks
-// differ, a key's own sequence goes before it.
-func (s *session) backfill(ctx context.Context) error {
-	rows, err := s.db.Query(ctx, backfillQuery, pgx.QueryResultFormats{pgx.BinaryFormatCode})
-	if err != nil {
-		return fmt.Errorf("back-fill: %w", err)
-	}
-	defer rows.Close()
-	n := 0
-	for rows.Next() {
-		r := row(rows.RawValues())
-		tx := s.ledger.begin(envelope(&r).Time)
-		if err := s.publish(tx, r); err != nil {
-			return fmt.Errorf("back-fill: %w", err)
-		}
-		s.ledger.commit(tx, 0)
-		n++
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("back-fill: %w", err)
-	}
-	if err := s.ledger.waitIdle(ctx); err != nil {
-		return fmt.Errorf("back-fill: %w", err)
-	}
-	if n > 0 {
-		s.log.InfoContext(ctx, "the slot is new: published events that had no mark from the table", "events", n)
-	}
-	_, err = s.db.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot) VALUES ($1) ON CONFLICT DO NOTHING`, s.cfg.Slot)
-	if err != nil {
-		return fmt.Errorf("note that slot %s is complete: %w", s.cfg.Slot, err)
-	}
-	return nil
-}
-
-// An event goes where the highest id stands that its key has up to its
-// sequence. Within a key that is the sequence's order, or the ids' where there
-// is no sequence; between keys it is the ids'.
-var backfillQuery = `SELECT ` + strings.Join(columnNames[:], ", ") + ` FROM (
-		SELECT *, max(id::text COLLATE "C") OVER (PARTITION BY topic, subject ORDER BY sequence, id) AS place
-		FROM waybill.outbox_events e
-		WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)) unpublished
-	ORDER BY place, sequence, id`
