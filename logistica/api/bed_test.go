@@ -52,6 +52,11 @@ func (echo) Serve(w http.ResponseWriter, _ *http.Request, channel string) {
 
 func newBed(t *testing.T, change ...func(*api.Deps, *api.Config)) *bed {
 	t.Helper()
+	return newBedOn(t, database(t), change...)
+}
+
+func database(t *testing.T) *pgxpool.Pool {
+	t.Helper()
 	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +65,11 @@ func newBed(t *testing.T, change ...func(*api.Deps, *api.Config)) *bed {
 	if err := pg.Migrate(t.Context(), pool, tables.Migration(), tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		t.Fatal(err)
 	}
+	return pool
+}
+
+func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.Config)) *bed {
+	t.Helper()
 	reg := prometheus.NewRegistry()
 	b := &bed{pool: pool, directory: tenants.New(pool, tenants.Config{}), model: analytics.New(pool)}
 	deps := api.Deps{

@@ -28,6 +28,7 @@ type docsOperation struct {
 // documentRoutes serves the OpenAPI document and a page made from it, both made
 // once. It is called when every operation is registered.
 func (s *service) documentRoutes() error {
+	documentPatience(s.huma.OpenAPI())
 	page, err := template.New("docs").Parse(docsPage)
 	if err != nil {
 		return fmt.Errorf("api: parse documentation page: %w", err)
@@ -44,6 +45,29 @@ func (s *service) documentRoutes() error {
 	s.mux.HandleFunc("GET /docs", serveBytes("text/html; charset=utf-8", out.Bytes()))
 	s.mux.HandleFunc("GET /docs/style.css", serveBytes("text/css; charset=utf-8", docsStyle))
 	return nil
+}
+
+// documentPatience says of every answer that asks for patience how long, and of
+// those to requests that would write an event what they may be about.
+func documentPatience(doc *huma.OpenAPI) {
+	after := map[string]*huma.Param{"Retry-After": {
+		Description: "Seconds after which to send the same request again.", Schema: &huma.Schema{Type: huma.TypeInteger},
+	}}
+	for _, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post} {
+			if op == nil {
+				continue
+			}
+			for _, status := range []string{"429", "503"} {
+				if r := op.Responses[status]; r != nil {
+					r.Headers = after
+				}
+			}
+			if r := op.Responses["429"]; r != nil && op == item.Post {
+				r.Description = "Too many of the merchant's requests are at work, or more events wait to be published than the outbox may hold (type /docs#outbox-full). Nothing was done: send the same request again, with the same Idempotency-Key."
+			}
+		}
+	}
 }
 
 func serveBytes(kind string, body []byte) http.HandlerFunc {

@@ -52,8 +52,8 @@ func route[I, O any](s *service, op huma.Operation, handle func(context.Context,
 		out, err := handle(ctx, in)
 		if err != nil {
 			p := s.problemOf(ctx, err).from(ctx)
-			if p.Status == http.StatusServiceUnavailable {
-				return nil, huma.ErrorWithHeaders(p, http.Header{"Retry-After": {"1"}})
+			if after := p.after(); after != "" {
+				return nil, huma.ErrorWithHeaders(p, http.Header{"Retry-After": {after}})
 			}
 			return nil, p
 		}

@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/pg"
 )
 
@@ -25,7 +29,8 @@ type Problem struct {
 	Allowed []string `json:"allowed,omitempty" doc:"States the order may go to."`
 	Version int64    `json:"version,omitempty" doc:"Version the order is at."`
 
-	final bool // From is an end: Allowed is written though it is empty
+	final      bool          // From is an end: Allowed is written though it is empty
+	retryAfter time.Duration // of an overload, a second if zero
 }
 
 // Types of problems that say more than their status does. They point into the
@@ -36,6 +41,7 @@ const (
 	typeInvalid    = "/docs#invalid-request"
 	typeKeyReused  = "/docs#idempotency-key-reused"
 	typeOverloaded = "/docs#overloaded"
+	typeOutboxFull = "/docs#outbox-full"
 )
 
 // MarshalJSON writes an empty allowed where an order's story has ended: left
@@ -107,11 +113,20 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="waybill"`)
 	}
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+	if after := p.after(); after != "" {
+		h.Set("Retry-After", after)
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // the client left: nobody to tell
+}
+
+// after is the Retry-After of an answer that asks for patience, in seconds, and
+// empty for the others.
+func (p *Problem) after() string {
+	if p.Status != http.StatusServiceUnavailable && p.Status != http.StatusTooManyRequests {
+		return ""
+	}
+	return strconv.Itoa(max(1, int(math.Ceil(p.retryAfter.Seconds()))))
 }
 
 // problemOf turns an error of the product into what the client may know of it.
@@ -121,6 +136,7 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	var forbidden *orders.ForbiddenTransition
 	var conflict *orders.VersionConflict
 	var invalid *orders.Invalid
+	var full *outbox.OverloadError
 	switch {
 	case errors.As(err, &already):
 		return already
@@ -138,6 +154,11 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	case errors.Is(err, orders.ErrKeyReused):
 		return typed(http.StatusUnprocessableEntity, typeKeyReused, "Idempotency key reused",
 			"This Idempotency-Key was used before with another request. Use a new key for a new order.")
+	case errors.As(err, &full): // the gate has told it; once, not for each request
+		p := typed(http.StatusTooManyRequests, typeOutboxFull, "Outbox full",
+			"Events are not carried away as fast as they come. Nothing was done; send the same request again later, with the same Idempotency-Key.")
+		p.retryAfter = full.RetryAfter
+		return p
 	case errors.Is(err, tenants.ErrBusy):
 		return overloaded()
 	case errors.Is(err, tenants.ErrUnauthenticated):

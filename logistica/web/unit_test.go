@@ -83,6 +83,14 @@ var claims = map[string]string{
 		if (step(o, { sequence: 4, data: {} }) !== o) wrong.push("without a state");
 		if (newer({ version: 4 }, o).version !== 4) wrong.push("set back by an old snapshot");`,
 
+	"a full outbox is told in the visitor's language, other refusals in the server's words": `
+		const { explain, translator } = await import("/assets/js/i18n.js");
+		const { Problem } = await import("/assets/js/api.js");
+		const full = new Problem(429, { type: "/docs#outbox-full", detail: "Events are not carried away" });
+		for (const [language, want] of [["en", "catching up"], ["pt", "recuperando o atraso"]])
+			if (!explain(translator(language), full).includes(want)) wrong.push(language + ": " + explain(translator(language), full));
+		if (explain(translator("pt"), new Problem(422, { detail: "no such street" })) !== "no such street") wrong.push("lost the server's words");`,
+
 	"memory for what is not shown is bounded": `
 		const { Bounded } = await import("/assets/js/bounded.js");
 		const b = new Bounded(3);

@@ -7,6 +7,7 @@ export class Problem extends Error {
   constructor(status, body = {}) {
     super(body.detail || body.title || `HTTP ${status}`);
     this.status = status; // 0: no answer at all
+    this.type = String(body.type || "");
     this.title = body.title || "";
     this.detail = body.detail || "";
     this.from = body.from || "";

@@ -30,6 +30,7 @@ export function translator(language) {
 
 // explain says what went wrong: the server's own words where it has some.
 export function explain(t, problem) {
+  if (problem.type?.endsWith("#outbox-full")) return t("problem.full"); // anyone may meet it, in any language
   if (problem.detail) return problem.detail;
   const known = [0, 401, 429].includes(problem.status);
   return known ? t(`problem.${problem.status}`) : problem.title || t("problem.other", { status: String(problem.status) });

@@ -103,6 +103,7 @@ export const strings = {
     "problem.0": "No answer from the server. Check the connection.",
     "problem.401": "The key is not accepted.",
     "problem.429": "Too many requests at once. Try again in a moment.",
+    "problem.full": "The system is catching up and takes no new orders for the moment. Nothing was changed; try again in a little while.",
     "problem.other": "The server refused it ({status}).",
 
     "track.order": "Your order",
@@ -278,6 +279,7 @@ export const strings = {
     "problem.0": "O servidor não respondeu. Confira a conexão.",
     "problem.401": "A chave não é aceita.",
     "problem.429": "Muitas solicitações ao mesmo tempo. Tente de novo em instantes.",
+    "problem.full": "O sistema está recuperando o atraso e não aceita novos pedidos no momento. Nada foi alterado; tente de novo daqui a pouco.",
     "problem.other": "O servidor recusou ({status}).",
 
     "track.order": "Seu pedido",
