@@ -51,6 +51,12 @@ type Outbox struct {
 	Relay string `yaml:"relay"`
 	// ExactlyOnce publishes in Kafka transactions.
 	ExactlyOnce bool `yaml:"exactly_once"`
+	// MaxBacklog is how many events may wait to be published before writers
+	// are refused; a million if zero.
+	MaxBacklog int64 `yaml:"max_backlog"`
+	// MaxWAL is how much WAL the server may keep for the relay before writers
+	// are refused; if zero, half of its max_slot_wal_keep_size, else 8 GiB.
+	MaxWAL Size `yaml:"max_wal"`
 }
 
 // Default is what `waybill up` uses when nothing is said.
@@ -124,6 +130,9 @@ func (c *Config) Check() error {
 	case "", "wal", "poll", "message":
 	default:
 		errs = append(errs, fmt.Errorf("outbox.relay %q: want wal, poll or message", c.Outbox.Relay))
+	}
+	if c.Outbox.MaxBacklog < 0 {
+		errs = append(errs, fmt.Errorf("outbox.max_backlog %d: want a number of events, or leave it out for a million", c.Outbox.MaxBacklog))
 	}
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
