@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 10
 
-.PHONY: up build test lint bench e2e setup clean test-kafka test-kill fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -31,6 +31,22 @@ e2e: setup
 test-kill: setup
 	WAYBILL_TEST_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run Kill -v ./test/kill/
 
+## test-ledger: kill -9 of relays, broker and Postgres KILLS times in each mode; what is lost, late or twice
+test-ledger: setup
+	WAYBILL_TEST_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -v ./test/ledger/
+
+## test-ledger-nightly: the same with 200 kills
+test-ledger-nightly:
+	@$(MAKE) test-ledger KILLS=200
+
+## test-failover: failover slots on Postgres 17 and 18, and the relay's other tests there
+test-failover:
+	@test/setup.sh postgres
+	pg/pgtest/fetch.sh 17 18
+	for major in 17 18; do \
+		WAYBILL_TEST_POSTGRES=$$major $(GO) test -count=1 -timeout 15m ./pg/pgtest/ ./pg/wal/ ./outbox/... || exit 1; \
+	done
+
 ## test-kafka: the broker's, relay's, consumer's and end-to-end tests on a real Kafka
 test-kafka:
 	@test/setup.sh kafka
@@ -41,6 +57,10 @@ test-kafka:
 bench: build
 	bin/waybill bench e2e --rate 100 --seconds 10
 	bin/waybill bench e2e --rate 500 --seconds 10
+
+## bench-relay: from the outbox to the log, 300,000 events, beside pg_recvlogical
+bench-relay: build
+	bin/waybill bench relay
 
 ## lint: static checks and formatting; that generated code is up to date is a test
 lint: $(BIN)/golangci-lint

@@ -1,0 +1,108 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/waybillhq/waybill/bench/child"
+	"github.com/waybillhq/waybill/bench/topic"
+)
+
+// drained is what it took to drain a backlog.
+type drained struct {
+	perSecond float64
+	cpu       *float64 // seconds
+	perCPU    *float64 // events per second of it
+	peak      *float64 // MB
+}
+
+// drain starts a relay on a backlog and waits until all of it is published
+// and, if it marks, marked.
+func (r *run) drain(ctx context.Context, b backlog, m marking) (d drained, err error) {
+	err = r.with(ctx, m, func(p *child.Process) error {
+		before, err := r.begun(ctx, p)
+		if err != nil {
+			return err
+		}
+		began, cost := time.Now(), p.Usage()
+		err = r.finish(ctx, p, b, m)
+		took, after := time.Since(began), p.Usage()
+		if err != nil {
+			return err
+		}
+		n := float64(b.events - before)
+		d.perSecond = n / took.Seconds()
+		if cost.Known && after.Known {
+			d.cpu, d.peak = pointer(after.CPU-cost.CPU), pointer(after.Peak)
+			if *d.cpu > 0 {
+				d.perCPU = pointer(n / *d.cpu)
+			}
+		}
+		return r.confirmed(ctx, p, b)
+	})
+	return d, err
+}
+
+// begun waits until the relay is at it and tells how many events it had marked
+// by then.
+func (r *run) begun(ctx context.Context, p *child.Process) (n int64, err error) {
+	if r.mode.slot {
+		return 0, r.reading(ctx, p)
+	}
+	err = await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (_ bool, err error) {
+		n, err = r.marked(ctx)
+		return n > 0, err
+	})
+	return n, err
+}
+
+// finish waits until all of b is marked or, where nothing is marked, in the
+// log.
+func (r *run) finish(ctx context.Context, p *child.Process, b backlog, m marking) error {
+	if m == marks && r.mode.table {
+		return r.toldHow(ctx, b, r.allMarked(ctx, p, b))
+	}
+	return r.allPublished(ctx, p, b)
+}
+
+// allMarked looks for the marks of each writer's last event until they are
+// there, and only then counts all: counting takes the server's time, and there
+// are but two processors or so.
+func (r *run) allMarked(ctx context.Context, p *child.Process, b backlog) error {
+	last := false
+	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (_ bool, err error) {
+		if !last {
+			err := r.engines.DB.QueryRow(ctx, `SELECT count(DISTINCT id) = $2 FROM waybill.outbox_published WHERE id = ANY ($1)`,
+				b.last, len(b.last)).Scan(&last)
+			if err != nil || !last {
+				return false, err
+			}
+		}
+		n, err := r.marked(ctx)
+		return n >= b.events, err
+	})
+}
+
+func (r *run) allPublished(ctx context.Context, p *child.Process, b backlog) error {
+	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (bool, error) {
+		n, err := topic.Size(ctx, r.client, b.topic)
+		return n >= b.events, err
+	})
+}
+
+// toldHow adds how far the relay came to the error that says it did not arrive.
+func (r *run) toldHow(ctx context.Context, b backlog, err error) error {
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	n, cerr := r.marked(ctx)
+	if cerr != nil {
+		return err
+	}
+	return fmt.Errorf("%d of %d events are marked: %w", n, b.events, err)
+}
+
+func pointer[T any](v T) *T { return &v }

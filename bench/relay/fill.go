@@ -1,0 +1,126 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybillhq/waybill/bench/topic"
+	"github.com/waybillhq/waybill/event"
+)
+
+// keys of all that is written.
+var keys = topic.Keys{Writers: 4, PerWriter: 1250}
+
+// Shape is how the events of a backlog are committed, in words.
+const Shape = "300-byte bodies, half of the events one a commit and half ten a commit, " +
+	"committed by four connections side by side, 5,000 keys"
+
+// fillProcedure writes a writer's events inside the server: an application's
+// round trips would take longer than what is measured. Rows and messages are
+// those of outbox.Add.
+//
+// Of the id, Postgres 14 to 17 make no UUIDv7: a random one with the clock put
+// before it.
+const fillProcedure = `
+CREATE SCHEMA bench;
+CREATE FUNCTION bench.col(v bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT int4send(length(v)) || v $$;
+CREATE FUNCTION bench.col(v text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT int4send(octet_length(v)) || textsend(v) $$;
+CREATE PROCEDURE bench.fill(messages boolean, writer int, keys int, total bigint, at_most interval,
+	topic text, source text, type text, fingerprint bigint, body bytea, INOUT written bigint, INOUT last uuid)
+LANGUAGE plpgsql AS $$
+DECLARE
+	n bigint;
+	commits bigint := 0;
+	until timestamptz := clock_timestamp() + at_most;
+	trace text := '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+BEGIN
+	written := 0;
+	WHILE written < total AND clock_timestamp() < until LOOP
+		n := least(total - written, CASE WHEN commits % 11 = 10 THEN 10 ELSE 1 END);
+		FOR j IN written .. written + n - 1 LOOP
+			last := (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7' ||
+				substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
+			IF messages THEN
+				PERFORM pg_logical_emit_message(true, 'waybill', '\x01'::bytea || bench.col(uuid_send(last)) || bench.col(topic) ||
+					bench.col(writer || '-' || j % keys) || bench.col(source) || bench.col(type) ||
+					bench.col(timestamptz_send(clock_timestamp())) || bench.col('bench'::text) || bench.col(int8send(j / keys + 1)) ||
+					bench.col(last::text) || bench.col(last::text) || bench.col(trace) || bench.col(int8send(fingerprint)) || bench.col(body));
+			ELSE
+				INSERT INTO waybill.outbox_events (id, topic, subject, source, type, time, tenant, sequence,
+					correlation_id, causation_id, trace_parent, schema_fingerprint, body)
+				VALUES (last, topic, writer || '-' || j % keys, source, type, clock_timestamp(), 'bench', j / keys + 1,
+					last::text, last::text, trace, fingerprint, body);
+			END IF;
+		END LOOP;
+		COMMIT;
+		written := written + n;
+		commits := commits + 1;
+	END LOOP;
+END $$`
+
+// backlog is what was written to a topic.
+type backlog struct {
+	topic  string
+	events int64
+	last   []uuid.UUID // of each writer that wrote any
+	end    string      // the WAL's, behind it
+}
+
+// fill commits total events of c's topic. They are there for good when it
+// returns, but no commit waits for the disk.
+func (r *run) fill(ctx context.Context, c *event.Contract, total int64) (backlog, error) {
+	return r.write(ctx, c, total, 24*time.Hour, "off")
+}
+
+// sustain commits events of c's topic durably, as fast as it can, for so long.
+func (r *run) sustain(ctx context.Context, c *event.Contract, length time.Duration) (backlog, error) {
+	return r.write(ctx, c, 1<<40, length, "on")
+}
+
+func (r *run) write(ctx context.Context, c *event.Contract, total int64, atMost time.Duration, wait string) (backlog, error) {
+	body, err := c.Schema.Encode(&parcel{Payload: payload()})
+	if err != nil {
+		return backlog{}, err
+	}
+	written, last := make([]int64, keys.Writers), make([]uuid.UUID, keys.Writers)
+	g, gctx := errgroup.WithContext(ctx)
+	for w := range keys.Writers {
+		g.Go(func() error {
+			conn, err := pgx.Connect(gctx, r.engines.DSN)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = conn.Close(context.WithoutCancel(gctx)) }()
+			if _, err := conn.Exec(gctx, "SELECT set_config('synchronous_commit', $1, false)", wait); err != nil {
+				return err
+			}
+			var id *uuid.UUID
+			err = conn.QueryRow(gctx, `CALL bench.fill($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, NULL)`, pgx.QueryExecModeExec,
+				!r.mode.table, w, keys.PerWriter, keys.Share(w, total), atMost, c.Topic, c.Source, c.Type, c.Fingerprint, body).Scan(&written[w], &id)
+			if id != nil {
+				last[w] = *id
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return backlog{}, fmt.Errorf("write events to the outbox: %w", err)
+	}
+	b := backlog{topic: c.Topic}
+	for w, n := range written {
+		if n > 0 {
+			b.events += n
+			b.last = append(b.last, last[w])
+		}
+	}
+	// A commit that waits takes the others along.
+	if _, err := r.engines.DB.Exec(ctx, `SELECT pg_logical_emit_message(true, 'bench', '')`); err != nil {
+		return b, err
+	}
+	return b, r.engines.DB.QueryRow(ctx, `SELECT pg_current_wal_lsn()::text`).Scan(&b.end)
+}

@@ -1,0 +1,101 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/bench/child"
+)
+
+// envNoMarks, set to 1, has a relay publish and confirm without writing marks.
+// It is for this measurement alone: such events look unpublished.
+const envNoMarks = "WAYBILL_BENCH_NO_MARKS"
+
+// marking is whether a relay marks what it published.
+type marking bool
+
+const (
+	marks   marking = true
+	noMarks marking = false
+)
+
+// start starts a relay and returns at once.
+func (r *run) start(ctx context.Context, m marking) (*child.Process, error) {
+	env := append(r.engines.Env(), "WAYBILL_OUTBOX_RELAY="+r.mode.relay,
+		"WAYBILL_OUTBOX_EXACTLY_ONCE="+strconv.FormatBool(r.mode.exact), envNoMarks+"=")
+	if m == noMarks {
+		env[len(env)-1] = envNoMarks + "=1"
+	}
+	return child.Start(ctx, "waybill run relay", r.cfg.Engines.Program, []string{"run", "relay", "--log-level", "warn"}, env)
+}
+
+// with runs fn beside a relay, which is then stopped in order.
+func (r *run) with(ctx context.Context, m marking, fn func(p *child.Process) error) (err error) {
+	p, err := r.start(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	return fn(p)
+}
+
+// reading waits until the relay has its slot open: from there on it is the
+// relay that takes the time. Without a slot there is nothing to wait for.
+func (r *run) reading(ctx context.Context, p *child.Process) error {
+	if !r.mode.slot {
+		return nil
+	}
+	return await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (active bool, err error) {
+		// A slot that is being made is active, too, but of no use yet.
+		err = r.engines.DB.QueryRow(ctx, `SELECT active AND confirmed_flush_lsn IS NOT NULL
+			FROM pg_replication_slots WHERE slot_name = $1`, r.slot).Scan(&active)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return false, nil
+		}
+		return active, err
+	})
+}
+
+// complete waits until a new slot's relay has published what was there before
+// it. What commits meanwhile may be published twice, which is no fault of what
+// is measured.
+func (r *run) complete(ctx context.Context, p *child.Process) error {
+	if !r.mode.slot || !r.mode.table {
+		return nil
+	}
+	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (yes bool, err error) {
+		err = r.engines.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.slot).Scan(&yes)
+		return yes, err
+	})
+}
+
+// confirmed waits until the relay has confirmed b to the server, so that the
+// next one does not read it again: we empty the table in which it would find
+// that it is published.
+func (r *run) confirmed(ctx context.Context, p *child.Process, b backlog) error {
+	if !r.mode.slot {
+		return nil
+	}
+	return await(ctx, p, 20*time.Millisecond, func(ctx context.Context) (yes bool, err error) {
+		err = r.engines.DB.QueryRow(ctx, `SELECT confirmed_flush_lsn >= $2::pg_lsn FROM pg_replication_slots WHERE slot_name = $1`,
+			r.slot, b.end).Scan(&yes)
+		return yes, err
+	})
+}
+
+// marked counts the marks.
+func (r *run) marked(ctx context.Context) (n int64, err error) {
+	err = r.engines.DB.QueryRow(ctx, `SELECT count(*) FROM waybill.outbox_published`).Scan(&n)
+	return n, err
+}
+
+// clear empties the outbox's tables, of a relay that does not run. The next
+// count of marks then begins at nothing and costs little.
+func (r *run) clear(ctx context.Context) error {
+	_, err := r.engines.DB.Exec(ctx, `TRUNCATE waybill.outbox_events, waybill.outbox_published`)
+	return err
+}

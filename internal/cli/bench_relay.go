@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybillhq/waybill/bench/engine"
+	"github.com/waybillhq/waybill/bench/relay"
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/internal/config"
+)
+
+const benchRelayLong = `Drains a backlog from the outbox to the broker, times one event at a steady
+rate, and writes as fast as can be while the relay runs. The relay is a process
+of its own ("waybill run relay"), and so is the broker.
+
+The backlog: ` + relay.Shape + `.
+events_per_s counts from the moment the relay has its replication slot to its
+last mark. limit_events_per_s is the same WAL read by pg_recvlogical, which
+publishes nothing, once before and once after the relay. cpu_s and rss_peak_mb
+are the relay's process while it drains, rss_mb the same with nothing to do.
+p50_ms and p99_ms are from the return of an event's commit to the moment a
+consumer of the topic holds it. sustained_events_per_s is what was published and
+marked while four connections committed durably as fast as they could. Every
+topic is read back: lost, reordered and duplicates are over all events.
+
+Without settings everything runs in a temporary folder. Engines that are named
+are used instead: ` + config.EnvDatabaseURL + ` (a role with CREATEDB and
+REPLICATION; the work is done in a database of its own, which is dropped),
+` + config.EnvBrokers + ` (topics of its own, which are deleted; the product's
+topics are made if they are not there) and ` + config.EnvRegistryURL + ` (schemas
+stay). Mode eos needs a Kafka or Redpanda.`
+
+func newBenchRelay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "relay",
+		Short: "From the outbox to the log, beside pg_recvlogical on the same WAL",
+		Long:  benchRelayLong,
+		Args:  cobra.NoArgs,
+	}
+	asJSON := jsonFlag(cmd)
+	cfg := relay.Config{}
+	f := cmd.Flags()
+	f.StringVar(&cfg.Mode, "mode", relay.WAL, "how the relay works: "+strings.Join(relay.Modes(), ", "))
+	f.Int64Var(&cfg.Events, "events", 300_000, "events of the backlog")
+	f.IntVar(&cfg.Rate, "rate", 1000, "events a second while the time of one is taken")
+	f.DurationVar(&cfg.Latency, "latency", 10*time.Second, "length of that load; 0 leaves it out")
+	f.DurationVar(&cfg.Sustain, "sustained", 8*time.Second, "length of writing as fast as can be; 0 leaves it out")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case cfg.Events < 1 || cfg.Events > 20_000_000:
+			return usagef("--events %d: want 1 to 20000000", cfg.Events)
+		case cfg.Rate < 1 || cfg.Rate > 100_000:
+			return usagef("--rate %d: want 1 to 100000 events a second", cfg.Rate)
+		case cfg.Latency < 0 || cfg.Latency > time.Hour:
+			return usagef("--latency %s: want 0s to 1h", cfg.Latency)
+		case cfg.Sustain < 0 || cfg.Sustain > time.Hour:
+			return usagef("--sustained %s: want 0s to 1h", cfg.Sustain)
+		}
+		engines, err := benchEngines()
+		if err != nil {
+			return err
+		}
+		cfg.Engines = engines
+		if err := relay.Check(cfg); err != nil {
+			return usageError{err}
+		}
+		say, done := progress(cmd.ErrOrStderr())
+		cfg.Progress = say
+		res, err := relay.Run(cmd.Context(), cfg)
+		done()
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), res)
+		}
+		return table(cmd.OutOrStdout(), relayRows(res))
+	}
+	return cmd
+}
+
+// benchEngines are those that environment and file name; a measurement starts
+// the others itself. What a folder's running waybill wrote down is no setting:
+// nobody asked to measure on it.
+func benchEngines() (engine.Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return engine.Config{}, err
+	}
+	var cfg config.Config
+	if err := cfg.FromEnvironment(); err != nil {
+		return engine.Config{}, usageError{err}
+	}
+	return engine.Config{
+		Program: self, DatabaseURL: cfg.DatabaseURL, RegistryURL: cfg.RegistryURL,
+		Broker: broker.Config{Brokers: cfg.Brokers, TLS: cfg.KafkaTLS, SASL: cfg.KafkaSASL, Logger: quiet()},
+	}, nil
+}
+
+func relayRows(r relay.Result) [][]string {
+	rows := [][]string{
+		{"backlog", fmt.Sprintf("%d events, mode %s", r.Events, r.Mode), "Postgres " + r.Postgres + fmt.Sprintf(", %d cores", r.Cores)},
+		{
+			"drained and marked", fmt.Sprintf("%.0f events/s", r.PerSecond),
+			fmt.Sprintf("%s of pg_recvlogical's %s", figure(r.Ratio, "%.2f"), figure(r.Limit, "%.0f events/s")),
+		},
+		{
+			"without marks", figure(r.PerSecondNoMarks, "%.0f events/s"),
+			fmt.Sprintf("%s of pg_recvlogical's %s", figure(r.RatioNoMarks, "%.2f"), figure(r.LimitNoMarks, "%.0f events/s")),
+		},
+		{"relay's CPU", figure(r.CPU, "%.2f s"), figure(r.PerCPUSecond, "%.0f events per CPU second")},
+		{"relay's memory", figure(r.RSS, "%.1f MB idle"), figure(r.Peak, "%.1f MB at most while draining")},
+		{
+			fmt.Sprintf("commit→consumer at %d/s", r.Rate), "mean " + figure(r.Mean, "%.2f ms"),
+			"p50 " + figure(r.P50, "%.2f ms") + "  p99 " + figure(r.P99, "%.2f ms"),
+		},
+		{
+			"sustained", figure(r.Sustained, "%.0f events/s marked"),
+			figure(r.SustainedWritten, "%.0f/s written") + ", backlog at the end " + number(r.SustainedBacklog),
+		},
+		{"lost", fmt.Sprint(r.Lost), fmt.Sprintf("reordered %d  duplicates %d", r.Reordered, r.Duplicates)},
+		{"took", fmt.Sprintf("%.0f s", r.Seconds), ""},
+	}
+	for _, n := range r.Notes {
+		rows = append(rows, []string{"note", n, ""})
+	}
+	return rows
+}
+
+// figure is v in a format, or that it is not known.
+func figure(v *float64, format string) string {
+	if v == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf(format, *v)
+}
