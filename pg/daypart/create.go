@@ -2,7 +2,6 @@ package daypart
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -49,19 +48,9 @@ func lock(ctx context.Context, tx pgx.Tx, t Table) error {
 // one, to the new partition; ATTACH refuses while they stand there. The
 // default partition is locked first so that none can follow in between.
 func adopt(ctx context.Context, tx pgx.Tx, t, part Table, d day) error {
-	var fallback Table
-	var column string
-	err := tx.QueryRow(ctx, `SELECT n.nspname::text, c.relname::text, a.attname::text
-		FROM pg_catalog.pg_partitioned_table p
-		JOIN pg_catalog.pg_class c ON c.oid = p.partdefid
-		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-		WHERE p.partrelid = $1::text::regclass`, t.ident()).Scan(&fallback.Schema, &fallback.Name, &column)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("find default partition: %w", err)
+	fallback, column, ok, err := Default(ctx, tx, t)
+	if err != nil || !ok {
+		return err
 	}
 	if err := exec(ctx, tx, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE", fallback.ident()); err != nil {
 		return err

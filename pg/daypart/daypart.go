@@ -3,10 +3,11 @@
 // rather than deleted one by one.
 //
 // It promises that a day's partition is added without stopping writers of the
-// table for longer than [LockTimeout], by however many processes at once, and
-// that rows which reached the default partition first move along. It never
-// drops anything, and it does not copy storage parameters or privileges: access
-// goes through the table itself.
+// table for longer than [LockTimeout], by however many processes at once, that
+// rows which reached the default partition first move along, and that a day is
+// emptied and dropped without a long transaction of somebody's making writers
+// wait. It drops only what is empty, and it does not copy storage parameters or
+// privileges: access goes through the table itself.
 //
 // Create days ahead of their time: a writer that is just putting a row into the
 // default partition while the row's day is being added may be refused, once,
