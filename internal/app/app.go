@@ -101,6 +101,7 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	if err != nil {
 		return err
 	}
+	a.startGate(ctx, p.gate, roles)
 	for _, role := range Roles() { // in their order, whatever the caller's
 		if !slices.Contains(roles, role) {
 			continue
@@ -109,6 +110,7 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 			return fmt.Errorf("start %s: %w", role, err)
 		}
 	}
+	a.gateOpens(ctx, p.gate)
 	return nil
 }
 

@@ -31,6 +31,7 @@ const compatibility = "FULL_TRANSITIVE"
 type product struct {
 	contracts []*event.Contract
 	outbox    *outbox.Outbox
+	gate      *outbox.Gate
 	decoder   *registry.Decoder
 	pushKey   [32]byte
 }
@@ -38,8 +39,8 @@ type product struct {
 // prepare brings tables, topics and schemas to what this program expects. A
 // program whose schemas do not fit the registry stops here.
 func (a *App) prepare(ctx context.Context) (*product, error) {
-	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry)}
-	p.outbox = outbox.New(p.contracts, outbox.Config{})
+	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry), gate: a.newGate()}
+	p.outbox = outbox.New(p.contracts, outbox.Config{Gate: p.gate})
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.prepareDatabase(gctx, p) })
 	g.Go(func() error { return a.declareTopics(gctx) })
