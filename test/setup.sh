@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # What the tests need beside Go: Postgres server binaries, kcat, Chromium; with
-# the argument "kafka" also Java and Maven. Installs with apt what is missing;
-# says what to install where it cannot.
+# the argument "kafka" or "postgres" also what fetches a Kafka or other versions
+# of Postgres. Installs with apt what is missing; says what to install where it
+# cannot.
 set -euo pipefail
 
 missing=()
 command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
 command -v kcat >/dev/null || missing+=(kcat)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
-if [ "${1:-}" = kafka ]; then
+if [ "${1:-}" = kafka ] || [ "${1:-}" = postgres ]; then
 	command -v java >/dev/null || missing+=(default-jre-headless)
 	command -v mvn >/dev/null || missing+=(maven)
+	command -v xz >/dev/null || missing+=(xz-utils)
 fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 

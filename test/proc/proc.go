@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +20,14 @@ import (
 )
 
 // Waybill is `waybill up` or `waybill broker` in a folder of its own. Its ports
-// stay the same across restarts. Args, Env and User may be changed before a
+// stay the same across restarts. Args, Env, User and Log may be changed before a
 // start.
 type Waybill struct {
 	Dir  string
 	Args []string
 	Env  []string            // NAME=VALUE, added to an environment without any WAYBILL_
 	User *syscall.Credential // who runs it; nil: we
+	Log  io.Writer           // gets what it prints, start after start; may be nil
 
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -118,7 +120,11 @@ func (w *Waybill) Launch() error {
 	w.out, w.done = &output{}, make(chan struct{})
 	w.cmd = exec.Command(Binary(w.t), w.Args...)
 	w.cmd.Env = environment(w.Env...)
-	w.cmd.Stdout, w.cmd.Stderr = w.out, w.out
+	w.cmd.Stdout = w.out
+	if w.Log != nil {
+		w.cmd.Stdout = io.MultiWriter(w.out, w.Log)
+	}
+	w.cmd.Stderr = w.cmd.Stdout
 	// A group of its own, as a shell with job control gives it.
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: w.User}
 	if err := w.cmd.Start(); err != nil {

@@ -110,3 +110,9 @@ func (w *Waybill) Ended() bool {
 		return false
 	}
 }
+
+// Done is closed when the process of the last start has ended.
+func (w *Waybill) Done() <-chan struct{} { return w.done }
+
+// Process is the pid of the last start.
+func (w *Waybill) Process() int { return w.cmd.Process.Pid }
