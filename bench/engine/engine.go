@@ -31,7 +31,7 @@ type Config struct {
 	// DatabaseURL is a Postgres with wal_level logical and a role with
 	// CREATEDB and REPLICATION.
 	DatabaseURL string
-	// Broker, if it names brokers. The caller deletes topics it made there.
+	// Broker, if it names brokers.
 	Broker broker.Config
 	// RegistryURL of a registry, in which registered schemas stay.
 	RegistryURL string
@@ -52,6 +52,8 @@ type Engines struct {
 	server *local.Server
 	log    *child.Process // broker and registry
 	others *pgxpool.Pool  // to somebody's Postgres, in the database they named
+	topics []string       // made
+	borrow bool           // the broker is somebody's
 }
 
 // Start starts what cfg leaves open. What it started is stopped again if it
@@ -59,7 +61,7 @@ type Engines struct {
 func Start(ctx context.Context, cfg Config) (*Engines, error) {
 	e := &Engines{
 		name: "waybill_bench_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:10], Broker: cfg.Broker,
-		Caps: broker.Kafka(), RegistryURL: cfg.RegistryURL,
+		Caps: broker.Kafka(), RegistryURL: cfg.RegistryURL, borrow: len(cfg.Broker.Brokers) > 0,
 	}
 	if err := e.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
@@ -133,6 +135,11 @@ func (e *Engines) Close(ctx context.Context) error {
 	var errs []error
 	if e.DB != nil {
 		e.DB.Close()
+	}
+	if e.borrow && len(e.topics) > 0 {
+		if err := e.deleteTopics(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("topics %v are left in your broker, delete them yourself: %w", e.topics, err))
+		}
 	}
 	if e.log != nil {
 		errs = append(errs, e.log.Stop())

@@ -19,7 +19,7 @@ type drained struct {
 
 // drain starts a relay on a backlog and waits until all of it is published
 // and, if it marks, marked.
-func (r *run) drain(ctx context.Context, b backlog, m marking) (d drained, err error) {
+func (r *run) drain(ctx context.Context, b Backlog, m marking) (d drained, err error) {
 	err = r.with(ctx, m, func(p *child.Process) error {
 		before, err := r.begun(ctx, p)
 		if err != nil {
@@ -31,7 +31,7 @@ func (r *run) drain(ctx context.Context, b backlog, m marking) (d drained, err e
 		if err != nil {
 			return err
 		}
-		n := float64(b.events - before)
+		n := float64(b.Events - before)
 		d.perSecond = n / took.Seconds()
 		if cost.Known && after.Known {
 			d.cpu, d.peak = pointer(after.CPU-cost.CPU), pointer(after.Peak)
@@ -51,7 +51,7 @@ func (r *run) begun(ctx context.Context, p *child.Process) (n int64, err error) 
 		return 0, r.reading(ctx, p)
 	}
 	err = await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (_ bool, err error) {
-		n, err = r.marked(ctx)
+		n, err = r.outbox.Marked(ctx)
 		return n > 0, err
 	})
 	return n, err
@@ -59,7 +59,7 @@ func (r *run) begun(ctx context.Context, p *child.Process) (n int64, err error) 
 
 // finish waits until all of b is marked or, where nothing is marked, in the
 // log.
-func (r *run) finish(ctx context.Context, p *child.Process, b backlog, m marking) error {
+func (r *run) finish(ctx context.Context, p *child.Process, b Backlog, m marking) error {
 	if m == marks && r.mode.table {
 		return r.toldHow(ctx, b, r.allMarked(ctx, p, b))
 	}
@@ -69,7 +69,7 @@ func (r *run) finish(ctx context.Context, p *child.Process, b backlog, m marking
 // allMarked looks for the marks of each writer's last event until they are
 // there, and only then counts all: counting takes the server's time, and there
 // are but two processors or so.
-func (r *run) allMarked(ctx context.Context, p *child.Process, b backlog) error {
+func (r *run) allMarked(ctx context.Context, p *child.Process, b Backlog) error {
 	last := false
 	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (_ bool, err error) {
 		if !last {
@@ -79,30 +79,30 @@ func (r *run) allMarked(ctx context.Context, p *child.Process, b backlog) error 
 				return false, err
 			}
 		}
-		n, err := r.marked(ctx)
-		return n >= b.events, err
+		n, err := r.outbox.Marked(ctx)
+		return n >= b.Events, err
 	})
 }
 
-func (r *run) allPublished(ctx context.Context, p *child.Process, b backlog) error {
+func (r *run) allPublished(ctx context.Context, p *child.Process, b Backlog) error {
 	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (bool, error) {
-		n, err := topic.Size(ctx, r.client, b.topic)
-		return n >= b.events, err
+		n, err := topic.Size(ctx, r.client, b.Topic)
+		return n >= b.Events, err
 	})
 }
 
 // toldHow adds how far the relay came to the error that says it did not arrive.
-func (r *run) toldHow(ctx context.Context, b backlog, err error) error {
+func (r *run) toldHow(ctx context.Context, b Backlog, err error) error {
 	if err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	n, cerr := r.marked(ctx)
+	n, cerr := r.outbox.Marked(ctx)
 	if cerr != nil {
 		return err
 	}
-	return fmt.Errorf("%d of %d events are marked: %w", n, b.events, err)
+	return fmt.Errorf("%d of %d events are marked: %w", n, b.Events, err)
 }
 
 func pointer[T any](v T) *T { return &v }

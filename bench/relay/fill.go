@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybillhq/waybill/bench/topic"
-	"github.com/waybillhq/waybill/event"
 )
 
-// keys of all that is written.
-var keys = topic.Keys{Writers: 4, PerWriter: 1250}
+// Keys of a backlog.
+var Keys = topic.Keys{Writers: 4, PerWriter: 1250}
 
 // Shape is how the events of a backlog are committed, in words.
 const Shape = "300-byte bodies, half of the events one a commit and half ten a commit, " +
@@ -63,35 +62,36 @@ BEGIN
 	END LOOP;
 END $$`
 
-// backlog is what was written to a topic.
-type backlog struct {
-	topic  string
-	events int64
+// Backlog is what was written to a topic.
+type Backlog struct {
+	Topic  string
+	Events int64
 	last   []uuid.UUID // of each writer that wrote any
 	end    string      // the WAL's, behind it
 }
 
-// fill commits total events of c's topic. They are there for good when it
+// Fill commits total events to a topic. They are there for good when it
 // returns, but no commit waits for the disk.
-func (r *run) fill(ctx context.Context, c *event.Contract, total int64) (backlog, error) {
-	return r.write(ctx, c, total, 24*time.Hour, "off")
+func (o *Outbox) Fill(ctx context.Context, name string, total int64) (Backlog, error) {
+	return o.write(ctx, name, total, 24*time.Hour, "off")
 }
 
-// sustain commits events of c's topic durably, as fast as it can, for so long.
-func (r *run) sustain(ctx context.Context, c *event.Contract, length time.Duration) (backlog, error) {
-	return r.write(ctx, c, 1<<40, length, "on")
+// sustain commits events to a topic durably, as fast as it can, for so long.
+func (o *Outbox) sustain(ctx context.Context, name string, length time.Duration) (Backlog, error) {
+	return o.write(ctx, name, 1<<40, length, "on")
 }
 
-func (r *run) write(ctx context.Context, c *event.Contract, total int64, atMost time.Duration, wait string) (backlog, error) {
+func (o *Outbox) write(ctx context.Context, name string, total int64, atMost time.Duration, wait string) (Backlog, error) {
+	c := o.contracts[name]
 	body, err := c.Schema.Encode(&parcel{Payload: payload()})
 	if err != nil {
-		return backlog{}, err
+		return Backlog{}, err
 	}
-	written, last := make([]int64, keys.Writers), make([]uuid.UUID, keys.Writers)
+	written, last := make([]int64, Keys.Writers), make([]uuid.UUID, Keys.Writers)
 	g, gctx := errgroup.WithContext(ctx)
-	for w := range keys.Writers {
+	for w := range Keys.Writers {
 		g.Go(func() error {
-			conn, err := pgx.Connect(gctx, r.engines.DSN)
+			conn, err := pgx.Connect(gctx, o.engines.DSN)
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (r *run) write(ctx context.Context, c *event.Contract, total int64, atMost 
 			}
 			var id *uuid.UUID
 			err = conn.QueryRow(gctx, `CALL bench.fill($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, NULL)`, pgx.QueryExecModeExec,
-				!r.mode.table, w, keys.PerWriter, keys.Share(w, total), atMost, c.Topic, c.Source, c.Type, c.Fingerprint, body).Scan(&written[w], &id)
+				!o.mode.table, w, Keys.PerWriter, Keys.Share(w, total), atMost, c.Topic, c.Source, c.Type, c.Fingerprint, body).Scan(&written[w], &id)
 			if id != nil {
 				last[w] = *id
 			}
@@ -109,18 +109,18 @@ func (r *run) write(ctx context.Context, c *event.Contract, total int64, atMost 
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return backlog{}, fmt.Errorf("write events to the outbox: %w", err)
+		return Backlog{}, fmt.Errorf("write events to the outbox: %w", err)
 	}
-	b := backlog{topic: c.Topic}
+	b := Backlog{Topic: c.Topic}
 	for w, n := range written {
 		if n > 0 {
-			b.events += n
+			b.Events += n
 			b.last = append(b.last, last[w])
 		}
 	}
 	// A commit that waits takes the others along.
-	if _, err := r.engines.DB.Exec(ctx, `SELECT pg_logical_emit_message(true, 'bench', '')`); err != nil {
+	if _, err := o.engines.DB.Exec(ctx, `SELECT pg_logical_emit_message(true, 'bench', '')`); err != nil {
 		return b, err
 	}
-	return b, r.engines.DB.QueryRow(ctx, `SELECT pg_current_wal_lsn()::text`).Scan(&b.end)
+	return b, o.engines.DB.QueryRow(ctx, `SELECT pg_current_wal_lsn()::text`).Scan(&b.end)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/waybillhq/waybill/pg/pgtest"
 )
 
-// outboxOf is a run with the outbox's tables and no broker.
-func outboxOf(t *testing.T, m string) *run {
+// outboxOf is an outbox with no broker, and the contract of its topic.
+func outboxOf(t *testing.T, m string) (*Outbox, *event.Contract) {
 	t.Helper()
 	dsn := pgtest.New(t)
 	db, err := pg.Open(t.Context(), dsn, pg.Config{})
@@ -32,39 +32,36 @@ func outboxOf(t *testing.T, m string) *run {
 	if _, err := db.Exec(t.Context(), fillProcedure); err != nil {
 		t.Fatal(err)
 	}
-	return &run{mode: modes[m], engines: &engine.Engines{DSN: dsn, DB: db}}
-}
-
-func contract(t *testing.T, name string) *event.Contract {
-	t.Helper()
-	c, err := contractOf(name)
+	c, err := contractOf("topic")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return &Outbox{
+		mode: modes[m], engines: &engine.Engines{DSN: dsn, DB: db}, contracts: map[string]*event.Contract{"topic": c},
+	}, c
 }
 
 // The backlog is what it is said to be, and its keys are those of the tally.
 func TestBacklogHasItsShape(t *testing.T) {
-	r := outboxOf(t, WAL)
+	o, _ := outboxOf(t, WAL)
 	const total = 4*40 + 3
-	b, err := r.fill(t.Context(), contract(t, "shape"), total)
-	if err != nil || b.events != total || len(b.last) != keys.Writers {
+	b, err := o.Fill(t.Context(), "topic", total)
+	if err != nil || b.Events != total || len(b.last) != Keys.Writers {
 		t.Fatalf("%+v: %v", b, err)
 	}
 	var rows, singles, tens, size, last int
-	err = r.engines.DB.QueryRow(t.Context(), `WITH commits AS (SELECT count(*) AS n FROM waybill.outbox_events GROUP BY xid)
+	err = o.engines.DB.QueryRow(t.Context(), `WITH commits AS (SELECT count(*) AS n FROM waybill.outbox_events GROUP BY xid)
 		SELECT sum(n), count(*) FILTER (WHERE n = 1), count(*) FILTER (WHERE n = 10),
 		(SELECT max(length(body)) FROM waybill.outbox_events), (SELECT count(*) FROM waybill.outbox_events WHERE id = ANY ($1)) FROM commits`,
 		b.last).Scan(&rows, &singles, &tens, &size, &last)
-	if err != nil || rows != total || singles != 4*20+3 || tens != 4*2 || size != bodySize || last != keys.Writers {
+	if err != nil || rows != total || singles != 4*20+3 || tens != 4*2 || size != bodySize || last != Keys.Writers {
 		t.Errorf("%d rows, %d commits of one, %d of ten, bodies of %d bytes, %d of the last ones: %v", rows, singles, tens, size, last, err)
 	}
-	for w := range keys.Writers {
-		for j := range keys.Share(w, total) {
-			key, sequence := keys.Of(w, j)
+	for w := range Keys.Writers {
+		for j := range Keys.Share(w, total) {
+			key, sequence := Keys.Of(w, j)
 			var n int
-			if err := r.engines.DB.QueryRow(t.Context(), `SELECT count(*) FROM waybill.outbox_events WHERE subject = $1 AND sequence = $2`,
+			if err := o.engines.DB.QueryRow(t.Context(), `SELECT count(*) FROM waybill.outbox_events WHERE subject = $1 AND sequence = $2`,
 				key, sequence).Scan(&n); err != nil || n != 1 {
 				t.Fatalf("%d events of key %s and sequence %d: %v", n, key, sequence, err)
 			}
@@ -73,22 +70,21 @@ func TestBacklogHasItsShape(t *testing.T) {
 }
 
 func TestSustainedWritingEndsInTime(t *testing.T) {
-	r := outboxOf(t, WAL)
-	b, err := r.sustain(t.Context(), contract(t, "sustained"), 50*time.Millisecond)
-	if err != nil || b.events == 0 {
-		t.Errorf("%d events: %v", b.events, err)
+	o, _ := outboxOf(t, WAL)
+	b, err := o.sustain(t.Context(), "topic", 50*time.Millisecond)
+	if err != nil || b.Events == 0 {
+		t.Errorf("%d events: %v", b.Events, err)
 	}
 }
 
 // Messages written by the server and those written here say the same as the
 // outbox's own would.
 func TestMessagesAreThoseOfTheOutbox(t *testing.T) {
-	r := outboxOf(t, Message)
-	if _, err := r.engines.DB.Exec(t.Context(), `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, slotOf(r.engines)); err != nil {
+	o, c := outboxOf(t, Message)
+	if _, err := o.engines.DB.Exec(t.Context(), `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, slotOf(o.engines)); err != nil {
 		t.Fatal(err)
 	}
-	c := contract(t, "messages")
-	if _, err := r.fill(t.Context(), c, 4*11); err != nil {
+	if _, err := o.Fill(t.Context(), "topic", 4*11); err != nil {
 		t.Fatal(err)
 	}
 	var batch pgx.Batch
@@ -96,11 +92,11 @@ func TestMessagesAreThoseOfTheOutbox(t *testing.T) {
 	if err := emit(event.WithTenant(t.Context(), "bench"), &batch, own); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.engines.DB.SendBatch(t.Context(), &batch).Close(); err != nil {
+	if err := o.engines.DB.SendBatch(t.Context(), &batch).Close(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := r.engines.DB.Query(t.Context(), `SELECT data FROM pg_logical_slot_get_binary_changes($1, NULL, NULL,
-		'proto_version', '1', 'publication_names', 'waybill_outbox', 'messages', 'true')`, slotOf(r.engines))
+	rows, err := o.engines.DB.Query(t.Context(), `SELECT data FROM pg_logical_slot_get_binary_changes($1, NULL, NULL,
+		'proto_version', '1', 'publication_names', 'waybill_outbox', 'messages', 'true')`, slotOf(o.engines))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +108,7 @@ func TestMessagesAreThoseOfTheOutbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally := topic.NewTally(keys)
+	tally := topic.NewTally(Keys)
 	for _, data := range all {
 		content, ok := messageOf(t, data)
 		if !ok {
@@ -122,7 +118,7 @@ func TestMessagesAreThoseOfTheOutbox(t *testing.T) {
 		if err := message.Split(content, &col); err != nil {
 			t.Fatal(err)
 		}
-		if string(col[message.Topic]) != "messages" || !bytes.Equal(col[message.Body], body) || string(col[message.Tenant]) != "bench" ||
+		if string(col[message.Topic]) != "topic" || !bytes.Equal(col[message.Body], body) || string(col[message.Tenant]) != "bench" ||
 			int64(binary.BigEndian.Uint64(col[message.Fingerprint])) != c.Fingerprint || string(col[message.Type]) != c.Type || col[message.ID][6]>>4 != 7 {
 			t.Fatalf("%q", col)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/waybillhq/waybill/bench/child"
 	"github.com/waybillhq/waybill/bench/topic"
 	"github.com/waybillhq/waybill/event"
@@ -42,13 +40,12 @@ func (r *run) latency(ctx context.Context) error {
 	if r.cfg.Latency == 0 {
 		return nil
 	}
-	c := r.contracts[latencyTopic]
 	load := topic.Load{
 		Keys: latencyKeys, Rate: r.cfg.Rate, Warmup: warmup, Length: r.cfg.Latency, Patience: 30 * time.Second,
-		Write: r.writeOne(c),
+		Write: r.outbox.WriteOne(latencyTopic),
 	}
 	return r.step(ctx, "take the time of one event", time.Minute+2*r.cfg.Latency, func(ctx context.Context) error {
-		w, err := topic.Latency(event.WithTenant(ctx, "bench"), r.engines.Broker, c.Topic, load)
+		w, err := topic.Latency(event.WithTenant(ctx, "bench"), r.engines.Broker, r.outbox.Topic(latencyTopic), load)
 		if err != nil {
 			return err
 		}
@@ -58,56 +55,38 @@ func (r *run) latency(ctx context.Context) error {
 	})
 }
 
-// writeOne is an application's way: one round trip, a transaction that is over
-// when it returns.
-func (r *run) writeOne(c *event.Contract) func(ctx context.Context, writer int, key string, sequence int64) error {
-	ob, body := r.outbox(), payload()
-	return func(ctx context.Context, _ int, key string, sequence int64) error {
-		data := &parcel{Payload: body, contract: c, key: key, sequence: sequence}
-		var b pgx.Batch
-		if r.mode.table {
-			if err := ob.Queue(ctx, &b, data); err != nil {
-				return err
-			}
-		} else if err := emit(ctx, &b, data); err != nil {
-			return err
-		}
-		return r.engines.DB.SendBatch(ctx, &b).Close()
-	}
-}
-
 // sustained counts what was published by the moment the writers stop, and then
 // lets the relay catch up.
 func (r *run) sustained(ctx context.Context, p *child.Process) error {
 	if r.cfg.Sustain == 0 {
 		return nil
 	}
-	c := r.contracts[sustainedTopic]
+	name := r.outbox.Topic(sustainedTopic)
 	var before, at int64
-	var b backlog
+	var b Backlog
 	var took time.Duration
 	err := r.step(ctx, "write as fast as can be", time.Minute+2*r.cfg.Sustain, func(ctx context.Context) (err error) {
-		if before, err = r.published(ctx, c.Topic); err != nil {
+		if before, err = r.published(ctx, name); err != nil {
 			return err
 		}
 		began := time.Now()
-		if b, err = r.sustain(ctx, c, r.cfg.Sustain); err != nil {
+		if b, err = r.outbox.sustain(ctx, sustainedTopic, r.cfg.Sustain); err != nil {
 			return err
 		}
 		took = time.Since(began)
-		at, err = r.published(ctx, c.Topic)
+		at, err = r.published(ctx, name)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	r.written = append(r.written, b)
-	r.res.SustainedWritten = pointer(float64(b.events) / took.Seconds())
+	r.res.SustainedWritten = pointer(float64(b.Events) / took.Seconds())
 	r.res.Sustained = pointer(float64(at-before) / took.Seconds())
-	r.res.SustainedBacklog = pointer(max(0, b.events-(at-before)))
-	return r.step(ctx, "drain what is left", limitFor(b.events), func(ctx context.Context) error {
+	r.res.SustainedBacklog = pointer(max(0, b.Events-(at-before)))
+	return r.step(ctx, "drain what is left", limitFor(b.Events), func(ctx context.Context) error {
 		all := b
-		all.events += before
+		all.Events += before
 		return r.finish(ctx, p, all, marks)
 	})
 }
@@ -115,7 +94,7 @@ func (r *run) sustained(ctx context.Context, p *child.Process) error {
 // published counts the marks or, where nothing is marked, a topic's records.
 func (r *run) published(ctx context.Context, name string) (int64, error) {
 	if r.mode.table {
-		return r.marked(ctx)
+		return r.outbox.Marked(ctx)
 	}
 	return topic.Size(ctx, r.client, name)
 }

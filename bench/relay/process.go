@@ -23,19 +23,23 @@ const (
 	noMarks marking = false
 )
 
-// start starts a relay and returns at once.
-func (r *run) start(ctx context.Context, m marking) (*child.Process, error) {
-	env := append(r.engines.Env(), "WAYBILL_OUTBOX_RELAY="+r.mode.relay,
-		"WAYBILL_OUTBOX_EXACTLY_ONCE="+strconv.FormatBool(r.mode.exact), envNoMarks+"=")
+// Start starts a relay, of Waybill's own binary program, and returns at once.
+func (o *Outbox) Start(ctx context.Context, program string) (*child.Process, error) {
+	return o.start(ctx, program, marks)
+}
+
+func (o *Outbox) start(ctx context.Context, program string, m marking) (*child.Process, error) {
+	env := append(o.engines.Env(), "WAYBILL_OUTBOX_RELAY="+o.mode.relay,
+		"WAYBILL_OUTBOX_EXACTLY_ONCE="+strconv.FormatBool(o.mode.exact), envNoMarks+"=")
 	if m == noMarks {
 		env[len(env)-1] = envNoMarks + "=1"
 	}
-	return child.Start(ctx, "waybill run relay", r.cfg.Engines.Program, []string{"run", "relay", "--log-level", "warn"}, env)
+	return child.Start(ctx, "waybill run relay", program, []string{"run", "relay", "--log-level", "warn"}, env)
 }
 
 // with runs fn beside a relay, which is then stopped in order.
 func (r *run) with(ctx context.Context, m marking, fn func(p *child.Process) error) (err error) {
-	p, err := r.start(ctx, m)
+	p, err := r.outbox.start(ctx, r.cfg.Engines.Program, m)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (r *run) complete(ctx context.Context, p *child.Process) error {
 // confirmed waits until the relay has confirmed b to the server, so that the
 // next one does not read it again: we empty the table in which it would find
 // that it is published.
-func (r *run) confirmed(ctx context.Context, p *child.Process, b backlog) error {
+func (r *run) confirmed(ctx context.Context, p *child.Process, b Backlog) error {
 	if !r.mode.slot {
 		return nil
 	}
@@ -87,9 +91,9 @@ func (r *run) confirmed(ctx context.Context, p *child.Process, b backlog) error 
 	})
 }
 
-// marked counts the marks.
-func (r *run) marked(ctx context.Context) (n int64, err error) {
-	err = r.engines.DB.QueryRow(ctx, `SELECT count(*) FROM waybill.outbox_published`).Scan(&n)
+// Marked counts the marks.
+func (o *Outbox) Marked(ctx context.Context) (n int64, err error) {
+	err = o.engines.DB.QueryRow(ctx, `SELECT count(*) FROM waybill.outbox_published`).Scan(&n)
 	return n, err
 }
 

@@ -19,6 +19,8 @@ func (e *hungError) Error() string {
 	return fmt.Sprintf("%s: not done after %s", e.step, e.after)
 }
 
+var errInterrupted = errors.New("interrupted; what was started is stopped and removed")
+
 // step runs one step of the measurement, and at most so long.
 func (r *run) step(ctx context.Context, name string, limit time.Duration, fn func(ctx context.Context) error) error {
 	if r.cfg.Progress != nil {
@@ -31,7 +33,7 @@ func (r *run) step(ctx context.Context, name string, limit time.Duration, fn fun
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return errInterrupted
 	case bounded.Err() != nil:
 		return fmt.Errorf("%w (%w)", &hungError{name, limit}, err)
 	}
