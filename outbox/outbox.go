@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/outbox/message"
 )
 
 // DefaultMaxBytes bounds the Avro body of an event. It leaves room for the
@@ -31,6 +32,16 @@ type Config struct {
 	MaxBytes int
 	// Now is the clock of ce_time, time.Now if nil.
 	Now func() time.Time
+	// Messages writes events to the WAL alone, as logical messages, and to no
+	// table; the relay must then run in mode message. It saves the rows, their
+	// marks and their removal. In return an event exists nowhere but in the WAL
+	// the slot keeps: there must be a slot before the first Add, and if it is
+	// lost so are the events it had not sent. The role needs EXECUTE on
+	// pg_logical_emit_message(boolean, text, bytea).
+	Messages bool
+	// Notifier tells a relay that polls of new events, nobody if nil. It must
+	// run.
+	Notifier *Notifier
 	// Gate holds writers back while too much waits to be published, none if
 	// nil. It must run.
 	Gate *Gate
@@ -42,12 +53,14 @@ type Outbox struct {
 	contracts map[*event.Contract]bool
 	maxBytes  int
 	now       func() time.Time
+	messages  bool
+	notifier  *Notifier
 	gate      *Gate
 }
 
 // New makes an outbox for events of the given contracts.
 func New(contracts []*event.Contract, cfg Config) *Outbox {
-	o := &Outbox{contracts: map[*event.Contract]bool{}, maxBytes: cfg.MaxBytes, now: cfg.Now, gate: cfg.Gate}
+	o := &Outbox{contracts: map[*event.Contract]bool{}, maxBytes: cfg.MaxBytes, now: cfg.Now, messages: cfg.Messages, notifier: cfg.Notifier, gate: cfg.Gate}
 	for _, c := range contracts {
 		o.contracts[c] = true
 	}
@@ -92,39 +105,79 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, events ...event.Data) 
 		return err
 	}
 	for _, d := range events {
-		row, err := o.row(ctx, d)
+		e, err := o.entry(ctx, d)
 		if err != nil {
 			return err
 		}
-		b.Queue(insertEvent, row...)
+		if o.messages {
+			b.Queue(emitMessage, e.message())
+		} else {
+			b.Queue(insertEvent, e.row()...)
+		}
 	}
+	o.notifier.signal()
 	return nil
 }
 
-const insertEvent = `INSERT INTO waybill.outbox_events
+const (
+	insertEvent = `INSERT INTO waybill.outbox_events
 	(id, topic, subject, source, type, time, tenant, sequence, correlation_id, causation_id, trace_parent, schema_fingerprint, body)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+	// Transactional: it is in the stream if and only if the transaction commits.
+	emitMessage = `SELECT pg_logical_emit_message(true, '` + message.Prefix + `', $1::bytea)`
+)
 
-func (o *Outbox) row(ctx context.Context, d event.Data) ([]any, error) {
+// entry is an event that was accepted.
+type entry struct {
+	event.Envelope
+	contract *event.Contract
+	body     []byte
+}
+
+func (o *Outbox) entry(ctx context.Context, d event.Data) (entry, error) {
 	c := d.EventContract()
 	if !o.contracts[c] {
-		return nil, &Refusal{Type: c.Type, Reason: ErrUnknownType}
+		return entry{}, &Refusal{Type: c.Type, Reason: ErrUnknownType}
 	}
 	e := c.Envelope(ctx, d, o.now())
 	if err := checkEnvelope(&e); err != nil {
-		return nil, &Refusal{Type: c.Type, Key: e.Subject, Reason: err}
+		return entry{}, &Refusal{Type: c.Type, Key: e.Subject, Reason: err}
 	}
 	body, err := c.Schema.Encode(d)
 	if err != nil {
-		return nil, &Refusal{Type: c.Type, Key: e.Subject, Reason: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return entry{}, &Refusal{Type: c.Type, Key: e.Subject, Reason: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	if len(body) > o.maxBytes {
-		return nil, &Refusal{Type: c.Type, Key: e.Subject, Reason: &TooLargeError{Size: len(body), Limit: o.maxBytes}}
+		return entry{}, &Refusal{Type: c.Type, Key: e.Subject, Reason: &TooLargeError{Size: len(body), Limit: o.maxBytes}}
 	}
+	return entry{e, c, body}, nil
+}
+
+// row is the entry as insertEvent takes it.
+func (e *entry) row() []any {
 	return []any{
-		e.ID, c.Topic, e.Subject, e.Source, e.Type, e.Time, e.Tenant, e.Sequence,
-		e.CorrelationID, e.CausationID, e.TraceParent, c.Fingerprint, body,
-	}, nil
+		e.ID, e.contract.Topic, e.Subject, e.Source, e.Type, e.Time, e.Tenant, e.Sequence,
+		e.CorrelationID, e.CausationID, e.TraceParent, e.contract.Fingerprint, e.body,
+	}
+}
+
+// message is the entry as emitMessage takes it: the same columns in the same
+// order.
+func (e *entry) message() []byte {
+	b := message.Begin(make([]byte, 0, 512+len(e.body)))
+	b = message.Append(b, e.ID[:])
+	b = message.Append(b, e.contract.Topic)
+	b = message.Append(b, e.Subject)
+	b = message.Append(b, e.Source)
+	b = message.Append(b, e.Type)
+	b = message.AppendTime(b, e.Time)
+	b = message.Append(b, e.Tenant)
+	b = message.AppendInt64(b, e.Sequence)
+	b = message.Append(b, e.CorrelationID)
+	b = message.Append(b, e.CausationID)
+	b = message.Append(b, e.TraceParent)
+	b = message.AppendInt64(b, e.contract.Fingerprint)
+	return message.Append(b, e.body)
 }
 
 // execer is a pool, a connection or a transaction.

@@ -10,9 +10,13 @@ import (
 // and perhaps some that the stream will bring again.
 func (r *reader) backfill(ctx context.Context) error {
 	r.ctx = ctx
+	floor, err := r.s.floor(ctx)
+	if err != nil {
+		return err
+	}
 	count := 0
 	told := time.Now()
-	err := r.unmarked(ctx, "", func(row *row, from origin) (bool, error) {
+	err = r.unmarked(ctx, floor, "", func(row *row, from origin) (bool, error) {
 		// A transaction of its own for each: the ledger then forgets them as
 		// they are marked.
 		n := r.s.ledger.begin(from.upTo, time.Time{})

@@ -113,9 +113,13 @@ func (r *reader) mendFromTable(ctx context.Context, at place, skip bool) error {
 	if err := r.s.ledger.waitMarked(ctx); err != nil {
 		return err
 	}
+	floor, err := r.s.floor(ctx)
+	if err != nil {
+		return err
+	}
 	p := &pass{reader: r, at: at, topic: t}
 	p.open(true)
-	err = r.unmarked(ctx, at.topic, p.publish)
+	err = r.unmarked(ctx, floor, at.topic, p.publish)
 	if p.count > 0 {
 		r.s.ledger.commit(p.n, 0)
 	}

@@ -29,6 +29,7 @@ type reader struct {
 	topics  map[string]*topic
 	resent  resent
 	looked  time.Time // at the stopped partitions
+	kept    int       // events kept back behind a stop
 }
 
 // topic is where a topic's records go, nil if it has stopped as a whole.
@@ -135,8 +136,12 @@ func (r *reader) publish(n uint64, row *row) error {
 		return nil
 	}
 	t, err := r.topic(row)
-	if err != nil || t.Topic == nil {
+	if err != nil {
 		return err
+	}
+	if t.Topic == nil {
+		r.kept++
+		return nil
 	}
 	q := t.For(row[message.Subject])
 	rec, err := r.record(row)
@@ -157,6 +162,7 @@ func (r *reader) enqueue(n uint64, q *producer.Partition[tag], rec *producer.Rec
 	if !q.Append(rec, tag{id: id, commit: n, size: int32(size)}) {
 		// The partition has stopped: the event stays in the table, unmarked.
 		r.s.ledger.undo(n, size)
+		r.kept++
 	}
 	return nil
 }

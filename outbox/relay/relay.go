@@ -7,8 +7,8 @@
 // id each time, and that the first copies of one key's events stand in the log
 // in commit order, whenever any process dies.
 //
-// One relay works at a time: the replication slot is the lock. A second one
-// waits for it.
+// One relay works at a time: the replication slot is the lock, or an advisory
+// lock when polling. A second one waits for it.
 //
 // A record that the broker refuses for good stops its partition: the relay says
 // so, keeps what is behind it in the outbox, unmarked, and tries it again ever
@@ -52,6 +52,10 @@ const (
 type Config struct {
 	// Mode is WAL if empty.
 	Mode Mode
+	// ExactlyOnce publishes in transactions, so that a reader of committed
+	// records sees no event twice. It needs a broker whose transactions survive
+	// a crash, which the embedded one's do not.
+	ExactlyOnce bool
 	// Slot is the replication slot, waybill_outbox_<database> if empty.
 	Slot string
 	// Publication names the outbox table to the slot, waybill_outbox if empty.
@@ -73,6 +77,9 @@ type Config struct {
 	// of its last second again, and those of the longest transaction open at
 	// the time.
 	NoMarks bool
+	// PollInterval is, in mode Poll, how long a quiet outbox is left alone
+	// unless a writer's notification says otherwise, 200 ms if zero.
+	PollInterval time.Duration
 	// Retry is the pause before what failed is tried again, 500 ms if zero. It
 	// doubles, up to twentyfold, while nothing moves.
 	Retry      time.Duration
@@ -106,7 +113,11 @@ func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
 	cfg.MaxBytes = orDefault(cfg.MaxBytes, 64<<20)
 	cfg.MaxBatchBytes = orDefault(cfg.MaxBatchBytes, 1<<20)
+	if cfg.Mode == Poll { // a sweep waits for the marks of the one before
+		cfg.MarkInterval = orDefault(cfg.MarkInterval, time.Millisecond)
+	}
 	cfg.MarkInterval = orDefault(cfg.MarkInterval, 25*time.Millisecond)
+	cfg.PollInterval = orDefault(cfg.PollInterval, 200*time.Millisecond)
 	cfg.Retry = orDefault(cfg.Retry, 500*time.Millisecond)
 	cfg.Logger = orDefault(cfg.Logger, slog.Default())
 	return &Relay{
@@ -124,7 +135,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	wait := r.cfg.Retry
 	for ctx.Err() == nil {
 		moved, err := r.session(ctx)
-		if moved || errors.Is(err, wal.ErrSlotInUse) {
+		busy := errors.Is(err, wal.ErrSlotInUse) || errors.Is(err, errLockTaken)
+		if moved || busy {
 			wait = r.cfg.Retry
 		}
 		switch {
@@ -133,9 +145,9 @@ func (r *Relay) Run(ctx context.Context) error {
 				r.log.WarnContext(ctx, "stopped untidily; events may be sent again", "error", err)
 			}
 			return nil
-		case errors.Is(err, wal.ErrSlotInUse):
+		case busy:
 			if !standby {
-				r.log.InfoContext(ctx, "standing by: another relay reads the slot")
+				r.log.InfoContext(ctx, "standing by: another relay is at work")
 			}
 			standby = true
 		default:
@@ -149,9 +161,17 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// session relays over one replication connection until it breaks, or until ctx
-// ends (nil). It tells whether any event came through.
+// session relays until something breaks, or until ctx ends (nil). It tells
+// whether any event came through.
 func (r *Relay) session(ctx context.Context) (moved bool, err error) {
+	if r.cfg.Mode == Poll {
+		return r.pollSession(ctx)
+	}
+	return r.walSession(ctx)
+}
+
+// walSession lasts as long as a replication connection.
+func (r *Relay) walSession(ctx context.Context) (moved bool, err error) {
 	if err := r.ensureSlot(ctx); err != nil {
 		return false, unlessDone(ctx, err)
 	}

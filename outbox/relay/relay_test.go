@@ -53,6 +53,7 @@ type world struct {
 	engine   *brokertest.Engine
 	contract *event.Contract
 	ob       *outbox.Outbox
+	cfg      relay.Config // what a test sets of its relays
 }
 
 func newWorld(t *testing.T) *world {
@@ -91,7 +92,9 @@ func must(t testing.TB, err error) {
 func (w *world) relay() (stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), relay.Config{Retry: 20 * time.Millisecond})
+	cfg := w.cfg
+	cfg.Retry = 20 * time.Millisecond
+	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), cfg)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
@@ -350,7 +353,7 @@ func (w *world) marked(n int) {
 
 func (w *world) eventually(cond func() (bool, string)) {
 	w.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

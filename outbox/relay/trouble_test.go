@@ -54,9 +54,9 @@ func (w *world) loudRelay() (log *heard, stop func()) {
 	w.t.Helper()
 	log = &heard{}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), relay.Config{
-		Retry: 20 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
-	})
+	cfg := w.cfg
+	cfg.Retry, cfg.Logger = 20*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))
+	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), cfg)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
@@ -66,6 +66,9 @@ func (w *world) loudRelay() (log *heard, stop func()) {
 		}
 	})
 	w.t.Cleanup(stop)
+	if cfg.Mode == relay.Message { // what is written before there is a slot is lost
+		w.told(log, 1, "reading the outbox")
+	}
 	return log, stop
 }
 

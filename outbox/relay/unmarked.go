@@ -19,18 +19,14 @@ type origin struct {
 
 // unmarked reads the outbox's rows that have no mark, of one topic or, with
 // none named, of all, until take has enough. A key's events come in their
-// order.
-func (r *reader) unmarked(ctx context.Context, topic string, take func(*row, origin) (more bool, err error)) error {
-	floor, err := r.s.floor(ctx)
-	if err != nil {
-		return err
-	}
+// order. All below the floor are known to have one.
+func (r *reader) unmarked(ctx context.Context, floor int64, topic string, take func(*row, origin) (more bool, err error)) error {
 	conn, err := r.s.db.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("read unpublished events: %w", err)
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, unmarkedQuery, pgx.QueryResultFormats{pgx.BinaryFormatCode}, floor, topic)
+	rows, err := conn.Query(ctx, unmarkedQuery(floor), pgx.QueryResultFormats{pgx.BinaryFormatCode}, floor, topic)
 	if err != nil {
 		return fmt.Errorf("read unpublished events: %w", err)
 	}
@@ -49,6 +45,8 @@ func (r *reader) unmarked(ctx context.Context, topic string, take func(*row, ori
 		if more, err := take(&one, from); err != nil || !more {
 			// There may be millions behind it, which Close would read.
 			_ = conn.Conn().PgConn().Conn().Close()
+			rows.Close()
+			_ = conn.Conn().Close(ctx) // the pool must not take it for a good one
 			return err
 		}
 	}
@@ -74,9 +72,17 @@ func currentLSN(ctx context.Context, db *pgxpool.Pool) (lsn wal.LSN, err error) 
 // sequence. Within a key that is the sequence's order, or the ids' where there
 // is no sequence; between keys it is the ids'. Ids carry the clock of their
 // writer; where two writers' clocks differ, a key's own sequence goes before it.
-var unmarkedQuery = `SELECT ` + strings.Join(columnNames[:], ", ") + `, xid FROM (
+//
+// A floor also means that every row from before the column xid has a mark.
+func unmarkedQuery(floor int64) string {
+	young := `xid >= $1`
+	if floor == 0 {
+		young = `$1::bigint = 0`
+	}
+	return `SELECT ` + strings.Join(columnNames[:], ", ") + `, xid FROM (
 		SELECT *, max(id::text COLLATE "C") OVER (PARTITION BY topic, subject ORDER BY sequence, id) AS place
 		FROM waybill.outbox_events e
-		WHERE (xid >= $1 OR xid IS NULL) AND ($2 = '' OR topic = $2)
+		WHERE ` + young + ` AND ($2 = '' OR topic = $2)
 			AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)) unmarked
 	ORDER BY place, sequence, id`
+}

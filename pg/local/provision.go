@@ -48,6 +48,26 @@ func (s *Server) provisionOnce(ctx context.Context) error {
 			return fmt.Errorf("create role and database: %w", err)
 		}
 	}
+	return s.closeWAL(ctx)
+}
+
+// closeWAL leaves writing logical messages to the application alone: what
+// reads the WAL takes those with its prefix for events. By default everybody
+// may write any.
+func (s *Server) closeWAL(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.dsn(adminRole, s.secret.Admin, appDatabase))
+	if err != nil {
+		return fmt.Errorf("connect as administrator: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = conn.Exec(ctx, `do $$ declare f regprocedure; begin
+		for f in select oid from pg_proc where proname = 'pg_logical_emit_message' and proacl is null loop
+			execute format('revoke execute on function %s from public', f);
+			execute format('grant execute on function %s to `+appRole+`', f);
+		end loop; end $$`)
+	if err != nil {
+		return fmt.Errorf("keep others from writing logical messages: %w", err)
+	}
 	return nil
 }
 

@@ -1,0 +1,169 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybillhq/waybill/outbox"
+)
+
+// Polling reads the rows without a mark, all of them each time, in an order
+// that is every key's own. It keeps no cursor: a row may commit after others
+// whose ids are higher, and a cursor past those would never see it. What
+// bounds the work is the floor: below the oldest transaction that was open
+// when the last sweep began, nothing new can appear.
+//
+// The order within a key holds if a key's writers exclude each other, as they
+// do when each locks its aggregate's row before it adds events: of two events
+// of a key the later one is then never visible without the earlier one.
+
+var errLockTaken = errors.New("another relay polls")
+
+// pollSession lasts as long as a connection that holds the advisory lock.
+func (r *Relay) pollSession(ctx context.Context) (moved bool, err error) {
+	conn, err := r.lock(ctx)
+	if err != nil {
+		return false, unlessDone(ctx, err)
+	}
+	defer closeConn(ctx, conn)
+	if err := r.setComplete(ctx); err != nil {
+		return false, unlessDone(ctx, err)
+	}
+	client, err := r.client()
+	if err != nil {
+		return false, fmt.Errorf("broker client: %w", err)
+	}
+	defer client.Close()
+	s := newSession(r, nil, client)
+	err = s.run(ctx, func(ctx context.Context) error { return s.reader.poll(ctx, conn) })
+	r.careful = s.marker.done == 0 && err != nil
+	return !r.careful, err
+}
+
+// lock takes the place of the only relay, on a connection of its own, which
+// also hears the writers.
+func (r *Relay) lock(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, r.db.Config().ConnConfig.Copy())
+	if err != nil {
+		return nil, fmt.Errorf("connect for the relay's lock: %w", err)
+	}
+	var ours bool
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtextextended($1, 0))`, "waybill relay "+r.cfg.Slot).Scan(&ours)
+	if err == nil && ours {
+		_, err = conn.Exec(ctx, `LISTEN `+outbox.Channel)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("take the relay's lock: %w", err)
+	case !ours:
+		err = errLockTaken
+	default:
+		return conn, nil
+	}
+	closeConn(ctx, conn)
+	return nil, err
+}
+
+func closeConn(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// poll sweeps the table until ctx ends or the lock is lost.
+func (r *reader) poll(ctx context.Context, conn *pgx.Conn) error {
+	wake := make(chan struct{}, 1)
+	g, ctx := errgroup.WithContext(ctx)
+	r.ctx = ctx
+	g.Go(func() error {
+		for {
+			if _, err := conn.WaitForNotification(ctx); err != nil {
+				return fmt.Errorf("hold the relay's lock: %w", err)
+			}
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	})
+	g.Go(func() error { return r.sweeps(ctx, wake) })
+	return g.Wait()
+}
+
+// firstPoll is how soon the table is looked at again after events were found
+// or announced. A notification may come before its transaction's commit.
+const firstPoll = 2 * time.Millisecond
+
+func (r *reader) sweeps(ctx context.Context, wake <-chan struct{}) error {
+	floor, err := r.s.floor(ctx)
+	if err != nil {
+		return err
+	}
+	r.s.log.InfoContext(ctx, "polling the outbox's table")
+	wait := firstPoll
+	var noted time.Time
+	for {
+		found, below, err := r.sweep(ctx, floor)
+		if err != nil {
+			return err
+		}
+		if r.s.stopped.count() == 0 {
+			floor = below
+			if time.Since(noted) > floorEvery {
+				noted = time.Now()
+				if err := r.s.setFloor(ctx, floor); err != nil {
+					return err
+				}
+			}
+		} else if r.due() {
+			if err := r.mend(ctx); err != nil {
+				return err
+			}
+		}
+		if found {
+			wait = firstPoll
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-wake:
+			wait = firstPoll
+		case <-t.C:
+			wait = min(2*wait, r.s.cfg.PollInterval)
+		}
+		t.Stop()
+	}
+}
+
+// sweep publishes every row without a mark and waits for the marks: the next
+// sweep must not find them again. Everything below the xid it gives is done.
+func (r *reader) sweep(ctx context.Context, floor int64) (found bool, below int64, err error) {
+	err = r.s.db.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&below)
+	if err != nil {
+		return false, 0, fmt.Errorf("ask for the oldest transaction: %w", err)
+	}
+	err = r.unmarked(ctx, floor, "", func(row *row, from origin) (bool, error) {
+		n := r.s.ledger.begin(from.upTo, time.Time{})
+		before := r.kept
+		if err := r.publish(n, row); err != nil {
+			return false, err
+		}
+		r.s.ledger.commit(n, 0)
+		found = found || r.kept == before // kept-back ones are no news
+		return true, nil
+	})
+	if err == nil {
+		err = r.s.ledger.waitMarked(ctx)
+	}
+	if err != nil {
+		return found, 0, fmt.Errorf("poll: %w", err)
+	}
+	return found, below, nil
+}
