@@ -102,6 +102,9 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 		return err
 	}
 	a.startGate(ctx, p.gate, roles)
+	if p.notifier != nil {
+		a.stack.run(ctx, "outbox notifier", p.notifier.Run)
+	}
 	for _, role := range Roles() { // in their order, whatever the caller's
 		if !slices.Contains(roles, role) {
 			continue

@@ -25,7 +25,7 @@ func (a *App) newGate() *outbox.Gate {
 }
 
 // messages tells whether events are written to the WAL alone.
-func (a *App) messages() bool { return a.cfg.Outbox.Relay == "message" }
+func (a *App) messages() bool { return relay.Mode(a.cfg.Outbox.Relay) == relay.Message }
 
 // startGate runs the gate wherever a role may write. Handlers may, also where
 // none does today: a gate that nobody runs is never closed, or never open.

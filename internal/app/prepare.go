@@ -18,6 +18,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/outbox"
+	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/registry"
@@ -32,6 +33,7 @@ type product struct {
 	contracts []*event.Contract
 	outbox    *outbox.Outbox
 	gate      *outbox.Gate
+	notifier  *outbox.Notifier // nil unless the relay polls
 	decoder   *registry.Decoder
 	pushKey   [32]byte
 }
@@ -40,7 +42,10 @@ type product struct {
 // program whose schemas do not fit the registry stops here.
 func (a *App) prepare(ctx context.Context) (*product, error) {
 	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry), gate: a.newGate()}
-	p.outbox = outbox.New(p.contracts, outbox.Config{Gate: p.gate})
+	if relay.Mode(a.cfg.Outbox.Relay) == relay.Poll {
+		p.notifier = outbox.NewNotifier(a.engines.db, a.log)
+	}
+	p.outbox = outbox.New(p.contracts, outbox.Config{Gate: p.gate, Messages: a.messages(), Notifier: p.notifier})
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.prepareDatabase(gctx, p) })
 	g.Go(func() error { return a.declareTopics(gctx) })

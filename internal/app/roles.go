@@ -56,7 +56,10 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 // startRelay carries the outbox to the log and keeps its tables in days.
 func (a *App) startRelay(ctx context.Context) error {
 	r := relay.New(a.engines.db, a.engines.broker.Client, a.engines.registry,
-		relay.Config{Logger: a.log, Registerer: a.metrics})
+		relay.Config{
+			Mode: relay.Mode(a.cfg.Outbox.Relay), ExactlyOnce: a.cfg.Outbox.ExactlyOnce,
+			Logger: a.log, Registerer: a.metrics,
+		})
 	a.stack.run(ctx, "outbox days", func(ctx context.Context) error {
 		return tables.KeepDays(ctx, a.engines.db, a.log)
 	})
