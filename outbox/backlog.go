@@ -22,9 +22,10 @@ type Beginner interface {
 
 // ReadBacklog counts the backlog up to limit; of a larger one Oldest is that
 // of the counted, which are about the oldest. Every event whose writing
-// transaction is below the xid below must be marked: no other is looked at, so
-// that the cost is that of the events above it, about 2 s for a million,
-// whatever the history. workers, 0 or more, are what it may take of the
+// transaction is below the xid below must be published, and if that is not zero
+// every event from before xids were kept: none of these is looked at, so that
+// the cost is that of the events above, about 2 s for a million, whatever the
+// history. workers, 0 or more, are what it may take of the
 // server's processors besides one; with any, Oldest of what was not counted to
 // its end is less exact.
 func ReadBacklog(ctx context.Context, db Beginner, below, limit int64, workers int) (b Backlog, err error) {
@@ -33,7 +34,7 @@ func ReadBacklog(ctx context.Context, db Beginner, below, limit int64, workers i
 			return err
 		}
 		// The mode that prepares no statement: its plan would be one for any xid.
-		return tx.QueryRow(ctx, readBacklog, pgx.QueryExecModeExec, below, limit).Scan(&b.Events, &b.Oldest)
+		return tx.QueryRow(ctx, countBacklog, pgx.QueryExecModeExec, below, limit).Scan(&b.Events, &b.Oldest)
 	})
 	if err != nil {
 		return Backlog{}, fmt.Errorf("count the outbox's backlog: %w", err)
@@ -41,8 +42,8 @@ func ReadBacklog(ctx context.Context, db Beginner, below, limit int64, workers i
 	return b, nil
 }
 
-const readBacklog = `SELECT count(*), min(time) FROM (SELECT e.time FROM waybill.outbox_events e
-	WHERE (e.xid >= $1 OR e.xid IS NULL) AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)
+const countBacklog = `SELECT count(*), min(time) FROM (SELECT e.time FROM waybill.outbox_events e
+	WHERE ($1 = 0 OR e.xid >= $1) AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)
 	LIMIT $2) unpublished`
 
 // planForBacklog holds the planner to the one plan whose cost is bounded by
@@ -53,3 +54,23 @@ const planForBacklog = `SET LOCAL enable_seqscan = off;
 	SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
 	SET LOCAL enable_partitionwise_join = on; SET LOCAL jit = off;
 	SET LOCAL max_parallel_workers_per_gather = %d; SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0`
+
+// PublishedBelow is the xid below which every event is published, as far as
+// the relay of that slot has noted on this server; 0 if it has noted nothing.
+func PublishedBelow(ctx context.Context, db queryer, slot string) (below int64, err error) {
+	err = db.QueryRow(ctx, `SELECT coalesce((`+publishedBelow+`), 0)`, slot).Scan(&below)
+	if err != nil {
+		return 0, fmt.Errorf("look how far the outbox is published: %w", err)
+	}
+	return below, nil
+}
+
+type queryer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// A dump that was restored on another server, or a replica that was behind
+// when it took over, begins with lower xids again.
+const publishedBelow = `SELECT published_below FROM waybill.outbox_slots
+	WHERE slot = $1 AND server = (SELECT system_identifier FROM pg_control_system())
+	AND published_below <= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`

@@ -76,7 +76,7 @@ func pagesRead(t *testing.T, db *pgxpool.Pool, below int64) int64 {
 		if _, err := tx.Exec(t.Context(), fmt.Sprintf(planForBacklog, 0)); err != nil {
 			return err
 		}
-		return tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+readBacklog, pgx.QueryExecModeExec, below, 100).Scan(&text)
+		return tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+countBacklog, pgx.QueryExecModeExec, below, 100).Scan(&text)
 	})
 	if err != nil {
 		t.Fatal(err)

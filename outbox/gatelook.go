@@ -24,7 +24,8 @@ type slotView struct {
 	status string // wal_status
 	limit  *int64 // max_slot_wal_keep_size in bytes, nil if it is not set
 	server int64  // its system identifier
-	below  int64  // every event of a lower xid is marked
+	xmax   int64  // no transaction has this xid or a higher one
+	below  int64  // every event of a lower xid is published
 }
 
 // look asks the database. wait is the time until the next look.
@@ -107,9 +108,9 @@ func (g *Gate) askSlot(ctx context.Context) (v slotView, err error) {
 	err = g.db.QueryRow(ctx, `SELECT s.slot_name IS NOT NULL, pg_wal_lsn_diff(w.here, s.confirmed_flush_lsn)::bigint,
 			pg_wal_lsn_diff(w.here, s.restart_lsn)::bigint, coalesce(s.wal_status, ''),
 			(SELECT nullif(setting::bigint, -1) * 1024 * 1024 FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
-			me.system_identifier, (SELECT coalesce(max(published_below), 0) FROM waybill.outbox_slots WHERE server = me.system_identifier)
+			me.system_identifier, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, coalesce((`+publishedBelow+`), 0)
 		FROM (SELECT pg_current_wal_lsn() AS here) w CROSS JOIN pg_control_system() me LEFT JOIN pg_replication_slots s ON s.slot_name = $1`, g.cfg.Slot).
-		Scan(&v.exists, &v.lag, &v.kept, &v.status, &v.limit, &v.server, &v.below)
+		Scan(&v.exists, &v.lag, &v.kept, &v.status, &v.limit, &v.server, &v.xmax, &v.below)
 	if err != nil {
 		return v, fmt.Errorf("look at slot %s: %w", g.cfg.Slot, err)
 	}
@@ -121,7 +122,7 @@ func (g *Gate) askSlot(ctx context.Context) (v slotView, err error) {
 func (g *Gate) count(ctx context.Context, slot slotView) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	if slot.server != g.server { // its xids are others
+	if slot.server != g.server || g.below > slot.xmax { // not the server it was: its xids are others
 		g.server, g.below = slot.server, 0
 	}
 	// A slot made anew begins at 0, and what was marked stays marked.

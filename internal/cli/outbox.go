@@ -2,9 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/waybillhq/waybill/outbox/relay"
@@ -13,68 +20,165 @@ import (
 func newOutbox() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "outbox",
-		Short: "Look at the outbox and its relay",
+		Short: "Look at the outbox and its relay, give up an event",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newOutboxStatus())
+	cmd.AddCommand(newOutboxStatus(), newOutboxSkip())
 	return cmd
+}
+
+// withDatabase runs do on the database that a command is about.
+func withDatabase(cmd *cobra.Command, t *target, do func(context.Context, *pgxpool.Pool) error) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)
+	defer cancel()
+	if err := t.resolve(); err != nil {
+		return err
+	}
+	db, err := t.pool(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return noTables(do(ctx, db))
 }
 
 func newOutboxStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Backlog, its age, and the relay's replication slot",
+		Short: "Backlog and its age, rate, the relay's replication slot, what has stopped",
 		Args:  cobra.NoArgs,
 	}
 	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)
-		defer cancel()
-		if err := t.resolve(); err != nil {
-			return err
-		}
-		db, err := t.pool(ctx)
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		s, err := relay.ReadStatus(ctx, db, "")
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), s)
-		}
-		return table(cmd.OutOrStdout(), statusRows(s))
+		return withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
+			s, err := relay.ReadStatusOf(ctx, db, relay.Config{Mode: relay.Mode(t.cfg.Outbox.Relay)})
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), s)
+			}
+			return printStatus(cmd.OutOrStdout(), s)
+		})
 	}
 	return cmd
 }
 
-func statusRows(s relay.Status) [][]string {
-	backlog := fmt.Sprint(s.Backlog)
-	if s.BacklogIsFloor {
-		backlog = "at least " + backlog
+func printStatus(out io.Writer, s relay.Status) error {
+	if err := table(out, statusRows(s)); err != nil {
+		return err
 	}
-	oldest := "none"
-	if s.Oldest != nil {
-		oldest = s.Oldest.Local().Format(time.RFC3339) + "  (" + duration(time.Since(*s.Oldest)) + " ago)"
-	}
-	slot := s.Slot.Name + "  missing: no relay has run on this database, or it was dropped since"
-	if s.Slot.Exists {
-		state := "inactive: no relay reads it"
-		if s.Slot.Active {
-			state = "active"
+	if s.Slot.Advice != "" {
+		if _, err := fmt.Fprintf(out, "\nslot: %s\n", s.Slot.Advice); err != nil {
+			return err
 		}
-		slot = s.Slot.Name + "  " + state
 	}
+	for _, section := range []struct {
+		title string
+		rows  [][]string
+	}{
+		{"stopped partitions, each waiting for one event: mend the cause, or waybill outbox skip EVENT", stoppedRows(s.Stopped)},
+		{"events to be given up", skipRows(s.Skips)},
+		{"incidents of the last day; more by waybill incidents", incidentRows(s.Incidents)},
+	} {
+		if len(section.rows) < 2 { // a heading alone
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\n%s\n", section.title); err != nil {
+			return err
+		}
+		if err := table(out, section.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func statusRows(s relay.Status) [][]string {
 	return [][]string{
-		{"backlog", backlog + " events committed and not yet marked as published"},
-		{"oldest", oldest},
-		{"slot", slot},
-		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed"},
-		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, status " + or(s.Slot.WALStatus, "unknown")},
+		{"backlog", backlogText(s)},
+		{"oldest", oldestText(s)},
+		{"published", rateText(s.PerSecond)},
+		{"slot", slotText(s.Slot)},
+		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed, " + secondsText(s.Slot.LagSeconds)},
+		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
 	}
+}
+
+func backlogText(s relay.Status) string {
+	if s.BacklogUnknown != "" {
+		return "unknown: " + s.BacklogUnknown
+	}
+	text := fmt.Sprint(s.Backlog)
+	if s.BacklogIsFloor {
+		text = "at least " + text
+	}
+	return text + " events committed and not yet marked as published"
+}
+
+func oldestText(s relay.Status) string {
+	switch {
+	case s.BacklogUnknown != "":
+		return "unknown"
+	case s.Oldest == nil:
+		return "none"
+	}
+	return s.Oldest.Local().Format(time.RFC3339) + "  (" + duration(max(0, time.Since(*s.Oldest))) + " ago)"
+}
+
+func rateText(perSecond *float64) string {
+	if perSecond == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f events/s over the last minute", *perSecond)
+}
+
+func slotText(s relay.SlotStatus) string {
+	switch {
+	case !s.Exists:
+		return s.Name + "  missing: no relay has run on this database, or it was dropped since"
+	case s.Active:
+		return s.Name + "  active"
+	}
+	return s.Name + "  inactive: no relay reads it"
+}
+
+func secondsText(seconds *float64) string {
+	if seconds == nil {
+		return "an unknown time"
+	}
+	return "about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
+}
+
+func limitText(bytes *int64) string {
+	if bytes == nil {
+		return "which the server keeps without limit"
+	}
+	return "of " + size(*bytes) + " that the server keeps"
+}
+
+func stoppedRows(parts []relay.StoppedPart) [][]string {
+	rows := [][]string{{"TOPIC", "PARTITION", "EVENT", "SINCE", "TRIED", "TIMES", "ERROR"}}
+	for _, p := range parts {
+		partition := fmt.Sprint(p.Partition)
+		if p.Partition < 0 {
+			partition = "all"
+		}
+		rows = append(rows, []string{
+			p.Topic, partition, p.Event.String(), p.Since.Local().Format(time.RFC3339),
+			duration(max(0, time.Since(p.TriedAt))) + " ago", fmt.Sprint(p.Attempts), oneLine(p.Error),
+		})
+	}
+	return rows
+}
+
+func skipRows(skips []relay.Skip) [][]string {
+	rows := [][]string{{"EVENT", "ASKED", "BY", "REASON"}}
+	for _, s := range skips {
+		rows = append(rows, []string{s.Event.String(), s.AskedAt.Local().Format(time.RFC3339), oneLine(s.AskedBy), oneLine(s.Reason)})
+	}
+	return rows
 }
 
 // known is a size, or that there is none to tell.
@@ -83,4 +187,78 @@ func known(bytes *int64) string {
 		return "unknown amount"
 	}
 	return size(*bytes)
+}
+
+// maxReason bounds the words of an operator.
+const maxReason = 1000
+
+func newOutboxSkip() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "skip EVENT-ID",
+		Short: "Give up an event that the broker refuses, so that its partition goes on without it",
+		Args:  cobra.ExactArgs(1),
+	}
+	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
+	reason := cmd.Flags().String("reason", "", "why, kept with the event (required)")
+	force := cmd.Flags().Bool("force", false, "also an event that no partition waits for")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := uuid.Parse(args[0])
+		if err != nil {
+			return usagef("event %q: want the id that `waybill outbox status` shows", args[0])
+		}
+		text := strings.TrimSpace(*reason)
+		if text == "" || len(text) > maxReason {
+			return usagef("--reason: want 1 to %d bytes that say why the event is given up", maxReason)
+		}
+		return withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
+			asked := skipped{Skip: relay.Skip{Event: id, Reason: text, AskedBy: operator(), AskedAt: time.Now()}}
+			if asked.Stopped, err = relay.AskSkip(ctx, db, asked.Skip, *force); err != nil {
+				return skipHint(err)
+			}
+			asked.Effect = asked.effect()
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), asked)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "event %s is to be given up: %s\n", id, asked.Effect)
+			return err
+		})
+	}
+	return cmd
+}
+
+// skipped is what a skip will do.
+type skipped struct {
+	relay.Skip
+	Stopped *relay.StoppedPart `json:"stopped"` // nil: no partition waits for it
+	Effect  string             `json:"effect"`
+}
+
+func (s skipped) effect() string {
+	if s.Stopped == nil {
+		return "no partition waits for it. If the broker refuses it, the relay passes over it then; if not, it is published like any other"
+	}
+	where := fmt.Sprintf("partition %d of %s goes", s.Stopped.Partition, s.Stopped.Topic)
+	if s.Stopped.Partition < 0 {
+		where = s.Stopped.Topic + " goes"
+	}
+	return "the relay marks it as never published, and " + where + " on with what is behind it, within a second or so while a relay runs. Consumers will find its sequence missing under its key"
+}
+
+func skipHint(err error) error {
+	if errors.Is(err, relay.ErrNotRefused) {
+		return fmt.Errorf("%w: see `waybill outbox status` for those that do wait; --force gives it up all the same, once it is refused", err)
+	}
+	return err
+}
+
+// operator is who asks, as far as this machine knows.
+func operator() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
 }
