@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 10
 
-.PHONY: up build test lint bench bench-relay e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -60,7 +60,12 @@ bench: build
 
 ## bench-relay: from the outbox to the log, 300,000 events, beside pg_recvlogical
 bench-relay: build
-	bin/waybill bench relay
+	bin/waybill bench relay $(ARGS)
+
+## bench-peers: the same events through Waybill's relay and Watermill's forwarder
+bench-peers: build
+	cd bench/peers && $(GO) build -o ../../bin/bench-peers .
+	bin/bench-peers $(ARGS)
 
 ## lint: static checks and formatting; that generated code is up to date is a test
 lint: $(BIN)/golangci-lint

@@ -21,17 +21,16 @@ type drained struct {
 // and, if it marks, marked.
 func (r *run) drain(ctx context.Context, b Backlog, m marking) (d drained, err error) {
 	err = r.with(ctx, m, func(p *child.Process) error {
-		before, err := r.begun(ctx, p)
+		began, cost, err := r.begun(ctx, p)
 		if err != nil {
 			return err
 		}
-		began, cost := time.Now(), p.Usage()
 		err = r.finish(ctx, p, b, m)
 		took, after := time.Since(began), p.Usage()
 		if err != nil {
 			return err
 		}
-		n := float64(b.Events - before)
+		n := float64(b.Events)
 		d.perSecond = n / took.Seconds()
 		if cost.Known && after.Known {
 			d.cpu, d.peak = pointer(after.CPU-cost.CPU), pointer(after.Peak)
@@ -44,17 +43,23 @@ func (r *run) drain(ctx context.Context, b Backlog, m marking) (d drained, err e
 	return d, err
 }
 
-// begun waits until the relay is at it and tells how many events it had marked
-// by then.
-func (r *run) begun(ctx context.Context, p *child.Process) (n int64, err error) {
+// begun waits until the relay is at it: its slot is open or, where it has none,
+// the first marks are there. It gives the time and what the relay had cost when
+// they were not there yet.
+func (r *run) begun(ctx context.Context, p *child.Process) (at time.Time, cost child.Usage, err error) {
 	if r.mode.slot {
-		return 0, r.reading(ctx, p)
+		err = r.outbox.reading(ctx, p)
+		return time.Now(), p.Usage(), err
 	}
-	err = await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (_ bool, err error) {
-		n, err = r.outbox.Marked(ctx)
+	err = await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (bool, error) {
+		now, used := time.Now(), p.Usage()
+		n, err := r.outbox.Marked(ctx)
+		if n == 0 || at.IsZero() {
+			at, cost = now, used
+		}
 		return n > 0, err
 	})
-	return n, err
+	return at, cost, err
 }
 
 // finish waits until all of b is marked or, where nothing is marked, in the

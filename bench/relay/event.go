@@ -11,8 +11,8 @@ import (
 	"github.com/waybillhq/waybill/outbox/message"
 )
 
-// bodySize is the bytes of an event's Avro body.
-const bodySize = 300
+// BodySize is the bytes of an event's Avro body.
+const BodySize = 300
 
 // parcel is the event written: a key, a sequence and bytes.
 type parcel struct {
@@ -36,7 +36,7 @@ func contractOf(topic string) (*event.Contract, error) {
 
 // payload leaves two bytes of the body to its own length.
 func payload() []byte {
-	b := make([]byte, bodySize-2)
+	b := make([]byte, BodySize-2)
 	for i := range b {
 		b[i] = byte('a' + i%26)
 	}

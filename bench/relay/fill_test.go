@@ -54,7 +54,7 @@ func TestBacklogHasItsShape(t *testing.T) {
 		SELECT sum(n), count(*) FILTER (WHERE n = 1), count(*) FILTER (WHERE n = 10),
 		(SELECT max(length(body)) FROM waybill.outbox_events), (SELECT count(*) FROM waybill.outbox_events WHERE id = ANY ($1)) FROM commits`,
 		b.last).Scan(&rows, &singles, &tens, &size, &last)
-	if err != nil || rows != total || singles != 4*20+3 || tens != 4*2 || size != bodySize || last != Keys.Writers {
+	if err != nil || rows != total || singles != 4*20+3 || tens != 4*2 || size != BodySize || last != Keys.Writers {
 		t.Errorf("%d rows, %d commits of one, %d of ten, bodies of %d bytes, %d of the last ones: %v", rows, singles, tens, size, last, err)
 	}
 	for w := range Keys.Writers {

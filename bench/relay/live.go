@@ -18,7 +18,7 @@ func (r *run) live(ctx context.Context) error {
 		return err
 	}
 	return r.with(ctx, marks, func(p *child.Process) error {
-		if err := r.step(ctx, "start the relay", time.Minute, func(ctx context.Context) error { return r.reading(ctx, p) }); err != nil {
+		if err := r.step(ctx, "start the relay", time.Minute, func(ctx context.Context) error { return r.outbox.reading(ctx, p) }); err != nil {
 			return err
 		}
 		if err := r.latency(ctx); err != nil {

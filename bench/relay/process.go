@@ -37,6 +37,18 @@ func (o *Outbox) start(ctx context.Context, program string, m marking) (*child.P
 	return child.Start(ctx, "waybill run relay", program, []string{"run", "relay", "--log-level", "warn"}, env)
 }
 
+// MakeSlot runs a relay until its replication slot is there and all from before
+// it is published. What commits from then on is read from the slot, by the next
+// relay.
+func (o *Outbox) MakeSlot(ctx context.Context, program string) (err error) {
+	p, err := o.Start(ctx, program)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	return errors.Join(o.reading(ctx, p), o.complete(ctx, p))
+}
+
 // with runs fn beside a relay, which is then stopped in order.
 func (r *run) with(ctx context.Context, m marking, fn func(p *child.Process) error) (err error) {
 	p, err := r.outbox.start(ctx, r.cfg.Engines.Program, m)
@@ -49,14 +61,14 @@ func (r *run) with(ctx context.Context, m marking, fn func(p *child.Process) err
 
 // reading waits until the relay has its slot open: from there on it is the
 // relay that takes the time. Without a slot there is nothing to wait for.
-func (r *run) reading(ctx context.Context, p *child.Process) error {
-	if !r.mode.slot {
+func (o *Outbox) reading(ctx context.Context, p *child.Process) error {
+	if !o.mode.slot {
 		return nil
 	}
 	return await(ctx, p, 2*time.Millisecond, func(ctx context.Context) (active bool, err error) {
 		// A slot that is being made is active, too, but of no use yet.
-		err = r.engines.DB.QueryRow(ctx, `SELECT active AND confirmed_flush_lsn IS NOT NULL
-			FROM pg_replication_slots WHERE slot_name = $1`, r.slot).Scan(&active)
+		err = o.engines.DB.QueryRow(ctx, `SELECT active AND confirmed_flush_lsn IS NOT NULL
+			FROM pg_replication_slots WHERE slot_name = $1`, slotOf(o.engines)).Scan(&active)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return false, nil
 		}
@@ -67,12 +79,12 @@ func (r *run) reading(ctx context.Context, p *child.Process) error {
 // complete waits until a new slot's relay has published what was there before
 // it. What commits meanwhile may be published twice, which is no fault of what
 // is measured.
-func (r *run) complete(ctx context.Context, p *child.Process) error {
-	if !r.mode.slot || !r.mode.table {
+func (o *Outbox) complete(ctx context.Context, p *child.Process) error {
+	if !o.mode.slot || !o.mode.table {
 		return nil
 	}
 	return await(ctx, p, 5*time.Millisecond, func(ctx context.Context) (yes bool, err error) {
-		err = r.engines.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, r.slot).Scan(&yes)
+		err = o.engines.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE slot = $1)`, slotOf(o.engines)).Scan(&yes)
 		return yes, err
 	})
 }

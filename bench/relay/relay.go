@@ -58,8 +58,8 @@ type Result struct {
 	Events int64  `json:"events"` // of the backlog
 
 	// The backlog drained and marked, from the moment the relay has its slot
-	// (where it has none: from the first marks seen) to the last mark. Messages
-	// are not marked: to the last record in the log.
+	// (where it has none: from the last moment without a mark) to the last mark.
+	// Messages are not marked: to the last record in the log.
 	PerSecond float64 `json:"events_per_s"`
 	// The same WAL read by pg_recvlogical into nothing, once before and once
 	// after the relay: events over the mean of both.

@@ -13,7 +13,7 @@ import (
 // not read what came before.
 func (r *run) warmUp(ctx context.Context) error {
 	return r.with(ctx, marks, func(p *child.Process) error {
-		if err := errors.Join(r.reading(ctx, p), r.complete(ctx, p)); err != nil {
+		if err := errors.Join(r.outbox.reading(ctx, p), r.outbox.complete(ctx, p)); err != nil {
 			return err
 		}
 		b, err := r.outbox.Fill(ctx, warmTopic, 1000)
@@ -61,7 +61,7 @@ func (r *run) probe(ctx context.Context) (can bool, err error) {
 		return false, err
 	}
 	err = r.with(ctx, noMarks, func(p *child.Process) error {
-		if err := r.reading(ctx, p); err != nil {
+		if err := r.outbox.reading(ctx, p); err != nil {
 			return err
 		}
 		b, err := r.outbox.Fill(ctx, probeTopic, 100)
