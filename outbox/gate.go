@@ -64,7 +64,14 @@ type Gate struct {
 	wal         level      // of the last look
 	countAt     time.Time  // when the next count is due
 	unreachable bool
+	began       time.Time
+	opened      bool           // ever
+	told        OverloadReason // empty: open
 }
+
+// firstSlot is how long a gate says nothing of a slot that was never there: the
+// relay may be starting with us.
+const firstSlot = 10 * time.Second
 
 // GateState is what a gate knows. Nil is unknown.
 type GateState struct {
@@ -114,6 +121,7 @@ func (g *Gate) refusal() error {
 
 // Run looks until ctx ends, and returns nil.
 func (g *Gate) Run(ctx context.Context) error {
+	g.began = time.Now()
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
@@ -133,7 +141,7 @@ func (g *Gate) Run(ctx context.Context) error {
 
 // enter makes s the state and tells what changed.
 func (g *Gate) enter(ctx context.Context, s GateState) {
-	was := g.state.Swap(&s)
+	g.state.Store(&s)
 	switch {
 	case s.Err != nil && !g.unreachable:
 		g.log.WarnContext(ctx, "cannot ask how far the outbox is behind; the last answer holds", "error", s.Err, "closed", s.Closed != nil)
@@ -141,14 +149,20 @@ func (g *Gate) enter(ctx context.Context, s GateState) {
 		g.log.InfoContext(ctx, "can ask again how far the outbox is behind")
 	}
 	g.unreachable = s.Err != nil
+	var why OverloadReason
+	if s.Closed != nil {
+		why = s.Closed.Reason
+	}
+	g.opened = g.opened || s.Closed == nil
 	switch {
-	case s.Closed != nil && (was.Closed == nil || was.Closed.Reason != s.Closed.Reason):
-		g.log.WarnContext(ctx, "writers of events are refused", "reason", string(s.Closed.Reason), "error", s.Closed)
-	case s.Closed == nil && was.Closed != nil:
+	case why == g.told, why == SlotUnseen, why == SlotMissing && !g.opened && time.Since(g.began) < firstSlot:
+		return
+	case why == "":
 		g.log.InfoContext(ctx, "writers of events are let in")
 	default:
-		return
+		g.log.WarnContext(ctx, "writers of events are refused", "reason", string(why), "error", s.Closed)
 	}
+	g.told = why
 	if g.cfg.Changed != nil {
 		g.cfg.Changed(ctx, s)
 	}

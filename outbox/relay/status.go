@@ -178,7 +178,9 @@ func (s *SlotStatus) read(ctx context.Context, db *pgxpool.Pool) error {
 
 // readLag asks what the server last measured of the relay that reads the slot.
 func (s *SlotStatus) readLag(ctx context.Context, db *pgxpool.Pool) error {
-	err := db.QueryRow(ctx, `SELECT extract(epoch FROM r.flush_lag)::float8
+	// The server forgets what it measured once all is confirmed. Of another
+	// role's relay it tells nothing, not even the state.
+	err := db.QueryRow(ctx, `SELECT CASE WHEN r.state IS NOT NULL THEN coalesce(extract(epoch FROM r.flush_lag), 0) END::float8
 		FROM pg_replication_slots s JOIN pg_stat_replication r ON r.pid = s.active_pid WHERE s.slot_name = $1`, s.Name).
 		Scan(&s.LagSeconds)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
