@@ -13,6 +13,9 @@
 // the records before the one at fault are appended: it is cut in halves until
 // that one stands alone.
 //
+// With a transactional id, records are seen by readers of committed ones from
+// [Producer.Commit] on, all or none.
+//
 // Limits: records are not compressed. A partition's throughput is a batch a
 // round trip.
 package producer
@@ -35,6 +38,11 @@ type Config[T any] struct {
 	// Refused hears that a partition has stopped. It is called from a goroutine
 	// of the producer's, before which nothing else happens to the partition.
 	Refused func(Refusal[T])
+	// TransactionalID makes the producer a transactional one: call Begin first
+	// and Commit now and then.
+	TransactionalID string
+	// Failed hears that a transactional producer can commit nothing any more.
+	Failed func(error)
 
 	// MaxBatchBytes bounds a batch, 1 MiB if zero. A larger record goes alone.
 	MaxBatchBytes int
@@ -76,6 +84,7 @@ type Producer[T any] struct {
 	ready    []*Partition[T]
 	requests map[int32]int // under way, by broker
 	id       identity
+	joined   map[*Partition[T]]bool // to the open transaction
 }
 
 // New makes a producer that sends through client, which must ask for all
@@ -88,7 +97,7 @@ func New[T any](client *kgo.Client, cfg Config[T]) *Producer[T] {
 	cfg.Logger = orDefault(cfg.Logger, slog.Default())
 	p := &Producer[T]{
 		client: client, cfg: cfg, log: cfg.Logger, wake: make(chan struct{}, 1),
-		topics: map[string]*Topic[T]{}, requests: map[int32]int{}, id: noIdentity,
+		topics: map[string]*Topic[T]{}, requests: map[int32]int{}, id: noIdentity, joined: map[*Partition[T]]bool{},
 	}
 	p.moved = sync.NewCond(&p.mu)
 	p.pool.New = func() any { return new(Batch[T]) }

@@ -92,6 +92,13 @@ func (p *Producer[T]) send(r *request[T]) {
 	errs := make([]error, len(r.batches))
 	err := p.number(r.batches)
 	if err == nil {
+		err = p.join(r.batches)
+	}
+	if err != nil && p.broken(err) {
+		p.cfg.Failed(err)
+		p.stop()
+	}
+	if err == nil {
 		err = p.exchange(r, errs)
 	}
 	p.mu.Lock()
@@ -120,7 +127,7 @@ func (p *Producer[T]) number(batches []*Batch[T]) error {
 		}
 		b.id, b.first, b.sent = id, q.next, true
 		q.next = int32((int64(q.next) + int64(len(b.Tags))) & 0x7fffffff)
-		b.seal(false)
+		b.seal(p.cfg.TransactionalID != "")
 	}
 	return nil
 }
@@ -159,6 +166,9 @@ const renumber = -1
 func (p *Producer[T]) exchange(r *request[T], errs []error) error {
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks = -1
+	if p.cfg.TransactionalID != "" {
+		req.TransactionID = &p.cfg.TransactionalID
+	}
 	req.TimeoutMillis = int32(answerTimeout.Milliseconds())
 	for _, b := range r.batches {
 		addTo(req, b)

@@ -18,6 +18,9 @@ func (p *Producer[T]) settle(b *Batch[T], err error, answered bool) {
 	case err == nil, errors.Is(err, kerr.DuplicateSequenceNumber):
 		p.acked(b)
 	case p.ctx.Err() != nil: // the end
+	case p.broken(err):
+		p.cfg.Failed(err)
+		p.stop()
 	case forgotten(err):
 		p.again(b, err, func() {
 			q.id, q.next, b.sent = noIdentity, renumber, false

@@ -2,8 +2,11 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // backfill publishes the rows that have no mark: those from before the slot,
@@ -13,6 +16,11 @@ func (r *reader) backfill(ctx context.Context) error {
 	floor, err := r.s.floor(ctx)
 	if err != nil {
 		return err
+	}
+	var madeAt int64
+	err = r.s.db.QueryRow(ctx, `SELECT made_at_xid FROM waybill.outbox_slots WHERE slot = $1`, r.s.cfg.Slot).Scan(&madeAt)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("back-fill: look since when the slot is: %w", err)
 	}
 	count := 0
 	told := time.Now()
@@ -24,7 +32,7 @@ func (r *reader) backfill(ctx context.Context) error {
 			return false, err
 		}
 		r.s.ledger.commit(n, 0)
-		if r.s.bornAt > 0 && from.xid >= r.s.bornAt {
+		if from.xid >= madeAt {
 			r.resent.add(row.id(), from.upTo)
 		}
 		if count++; time.Since(told) > 5*time.Second {

@@ -33,20 +33,21 @@ type commit struct {
 // acknowledged and marked in any order; only the end of a commit before which
 // nothing is open may be confirmed, since the server then forgets all before.
 type ledger struct {
-	mu       sync.Mutex
-	room     *sync.Cond // something was marked, or failed
-	limit    int        // of open; 1 until the first mark after a fruitless session
-	full     int        // what limit then becomes
-	maxBytes int        // of bytes, but one event alone may be larger
-	open     int
-	bytes    int
-	commits  []commit // a ring: number n is at n % len
-	first    uint64   // number of the oldest
-	count    int
-	acked    []*batch // acknowledged, not yet taken by the marker
-	stops    []stop   // partitions that stopped, to be written down
-	closed   bool
-	err      error
+	mu        sync.Mutex
+	room      *sync.Cond // something was marked, or failed
+	limit     int        // of open; 1 until the first mark after a fruitless session
+	full      int        // what limit then becomes
+	maxBytes  int        // of bytes, but one event alone may be larger
+	open      int
+	bytes     int
+	commits   []commit // a ring: number n is at n % len
+	first     uint64   // number of the oldest
+	count     int
+	acked     []*batch // acknowledged, not yet taken by the marker
+	unwritten int      // batches acknowledged and not yet marked
+	stops     []stop   // partitions that stopped, to be written down
+	closed    bool
+	err       error
 
 	wake   chan struct{} // there is work for the marker, or the ledger is closed
 	failed chan struct{} // closed at the first failure
@@ -124,6 +125,13 @@ func (l *ledger) waitMarked(ctx context.Context) error {
 	return l.wait(ctx, func() bool { return l.open == 0 && len(l.stops) == 0 })
 }
 
+// waitAcked waits until every acknowledged event is marked.
+func (l *ledger) waitAcked(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, func() bool { return l.unwritten == 0 })
+}
+
 // wait waits, with l.mu held, until ok. It ends early with the session's
 // failure or with ctx.
 func (l *ledger) wait(ctx context.Context, ok func() bool) error {
@@ -174,6 +182,7 @@ func (l *ledger) merge(n uint64) {
 func (l *ledger) acknowledge(b *batch) {
 	l.mu.Lock()
 	l.acked = append(l.acked, b)
+	l.unwritten++
 	first := len(l.acked) == 1
 	l.mu.Unlock()
 	if first {
@@ -235,6 +244,7 @@ func (l *ledger) written(acked []*batch, stops []stop) wal.LSN {
 			l.limit = l.full
 		}
 	}
+	l.unwritten -= len(acked)
 	for i := range stops {
 		l.tick(stops[i].tags)
 	}

@@ -34,9 +34,9 @@ func (r *Relay) pollSession(ctx context.Context) (moved bool, err error) {
 	if err := r.setComplete(ctx); err != nil {
 		return false, unlessDone(ctx, err)
 	}
-	client, err := r.client()
+	client, err := r.newClient()
 	if err != nil {
-		return false, fmt.Errorf("broker client: %w", err)
+		return false, err
 	}
 	defer client.Close()
 	s := newSession(r, nil, client)

@@ -45,12 +45,15 @@ func (r *reader) prepare(ctx context.Context, complete bool) error {
 	switch {
 	case !r.s.cfg.tables():
 		return r.s.setComplete(ctx)
-	case !complete:
-		return r.backfill(ctx)
-	case r.s.cfg.NoMarks:
+	case r.s.cfg.NoMarks && complete:
 		return nil
+	case r.s.cfg.NoMarks:
+		return r.backfill(ctx)
 	}
-	return r.loadResent(ctx)
+	if err := r.loadResent(ctx); err != nil || complete {
+		return err
+	}
+	return r.backfill(ctx)
 }
 
 // stream reads the slot.
@@ -159,12 +162,23 @@ func (r *reader) enqueue(n uint64, q *producer.Partition[tag], rec *producer.Rec
 	if err := r.s.ledger.add(r.ctx, n, size); err != nil {
 		return err
 	}
-	if !q.Append(rec, tag{id: id, commit: n, size: int32(size)}) {
+	taken, err := r.queue(q, rec, tag{id: id, commit: n, size: int32(size)})
+	if err != nil {
+		return err
+	}
+	if !taken {
 		// The partition has stopped: the event stays in the table, unmarked.
 		r.s.ledger.undo(n, size)
 		r.kept++
 	}
 	return nil
+}
+
+func (r *reader) queue(q *producer.Partition[tag], rec *producer.Record, t tag) (bool, error) {
+	if r.s.once != nil {
+		return r.s.once.append(r.ctx, q, rec, t)
+	}
+	return q.Append(rec, t), nil
 }
 
 // recordOverhead is about what headers and batch take of a record's memory.

@@ -27,6 +27,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/waybillhq/waybill/broker/producer"
 	"github.com/waybillhq/waybill/pg/wal"
 )
 
@@ -97,9 +98,21 @@ type Relay struct {
 	metrics  *metrics
 
 	// Of Run alone, from one session to the next:
-	unusable bool  // the slot exists and cannot be read any more
-	careful  bool  // the last session marked nothing
-	bornAt   int64 // the oldest transaction's xid when we made the slot, 0: we did not
+	unusable bool // the slot exists and cannot be read any more
+	careful  bool // the last session marked nothing
+}
+
+// check refuses what cannot be done.
+func (c *Config) check() error {
+	switch c.Mode {
+	case WAL, Poll, Message:
+	default:
+		return fmt.Errorf("relay mode %q: want %s, %s or %s", c.Mode, WAL, Poll, Message)
+	}
+	if c.ExactlyOnce && (!c.tables() || c.NoMarks) {
+		return errors.New("a relay publishes exactly once by the marks in the outbox's table: it needs mode wal or poll, and marks")
+	}
+	return nil
 }
 
 // tables tells whether events stand in a table until they are published.
@@ -131,6 +144,9 @@ func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay
 // leaves nothing to send again but a transaction it was in the middle of, and
 // returns nil.
 func (r *Relay) Run(ctx context.Context) error {
+	if err := r.cfg.check(); err != nil {
+		return err
+	}
 	standby := false
 	wait := r.cfg.Retry
 	for ctx.Err() == nil {
@@ -188,9 +204,9 @@ func (r *Relay) walSession(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, unlessDone(ctx, err)
 	}
-	client, err := r.client()
+	client, err := r.newClient()
 	if err != nil {
-		return false, fmt.Errorf("broker client: %w", err)
+		return false, err
 	}
 	defer client.Close()
 
@@ -204,6 +220,18 @@ func (r *Relay) walSession(ctx context.Context) (moved bool, err error) {
 	r.unusable = errors.Is(err, wal.ErrPublicationMissing)
 	r.careful = s.marker.done == 0
 	return !r.careful, err
+}
+
+// newClient makes a client of the broker's, with what transactions need.
+func (r *Relay) newClient(opts ...kgo.Opt) (*kgo.Client, error) {
+	if r.cfg.ExactlyOnce {
+		opts = append(opts, producer.TransactionOptions()...)
+	}
+	client, err := r.client(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("broker client: %w", err)
+	}
+	return client, nil
 }
 
 // closeStream is bounded: the server may have gone without a word.

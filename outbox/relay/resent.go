@@ -48,9 +48,15 @@ func (r *resent) passed(lsn wal.LSN) {
 
 // loadResent finds what is marked and not confirmed.
 func (r *reader) loadResent(ctx context.Context) error {
-	rows, err := r.s.db.Query(ctx, `SELECT id, commit_lsn::text FROM waybill.outbox_published
-		WHERE commit_lsn >= (SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1)
-		LIMIT $2`, r.s.cfg.Slot, maxResent)
+	var limit *int
+	if !r.s.cfg.ExactlyOnce {
+		limit = new(int)
+		*limit = maxResent
+	}
+	rows, err := r.s.db.Query(ctx, `SELECT p.id, p.commit_lsn::text FROM waybill.outbox_published p JOIN waybill.outbox_events e USING (id)
+		WHERE p.commit_lsn >= (SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1)
+			AND e.xid >= (SELECT made_at_xid FROM waybill.outbox_slots WHERE slot = $1)
+		LIMIT $2`, r.s.cfg.Slot, limit)
 	if err != nil {
 		return fmt.Errorf("look for what is marked and not confirmed: %w", err)
 	}
@@ -64,7 +70,7 @@ func (r *reader) loadResent(ctx context.Context) error {
 		return fmt.Errorf("look for what is marked and not confirmed: %w", err)
 	}
 	switch n := len(r.resent.ids); {
-	case n == maxResent:
+	case limit != nil && n == maxResent:
 		r.s.log.WarnContext(ctx, "more events are marked and not confirmed than are kept in mind: some may be published again", "events", n)
 	case n > 0:
 		r.s.log.InfoContext(ctx, "the slot will send events that are published already: they are passed over", "events", n)

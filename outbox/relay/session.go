@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -29,7 +30,9 @@ const unknownTopic = 3 * time.Second
 type session struct {
 	*Relay
 	stream   *wal.Stream // nil when polling
+	client   *kgo.Client
 	producer *producer.Producer[tag]
+	once     *transactions // nil unless exactly once
 	ledger   *ledger
 	stopped  stopped
 	marker   marker
@@ -37,11 +40,16 @@ type session struct {
 }
 
 func newSession(r *Relay, stream *wal.Stream, client *kgo.Client) *session {
-	s := &session{Relay: r, stream: stream, ledger: newLedger(r.cfg.MaxUnmarked, r.cfg.MaxBytes, r.careful)}
-	s.producer = producer.New(client, producer.Config[tag]{
-		Acked: s.acknowledged, Refused: s.refused,
+	s := &session{Relay: r, stream: stream, client: client, ledger: newLedger(r.cfg.MaxUnmarked, r.cfg.MaxBytes, r.careful)}
+	cfg := producer.Config[tag]{
+		Acked: s.acknowledged, Refused: s.refused, Failed: s.ledger.fail,
 		MaxBatchBytes: r.cfg.MaxBatchBytes, MaxRequests: r.cfg.MaxRequests, UnknownTopic: unknownTopic, Logger: r.log,
-	})
+	}
+	if r.cfg.ExactlyOnce {
+		s.once = &transactions{s: s}
+		cfg.TransactionalID, cfg.Acked = positionTopic(r.cfg.Slot), s.once.acknowledged
+	}
+	s.producer = producer.New(client, cfg)
 	s.marker.s = s
 	s.reader = newReader(s)
 	s.stopped.places = map[place]*stopState{}
@@ -51,12 +59,20 @@ func newSession(r *Relay, stream *wal.Stream, client *kgo.Client) *session {
 // run relays by read until ctx ends (nil) or something breaks.
 func (s *session) run(ctx context.Context, read func(context.Context) error) error {
 	defer s.producer.Close()
+	if s.once != nil {
+		if err := s.once.begin(ctx); err != nil {
+			return unlessDone(ctx, err)
+		}
+	}
 	if err := s.loadStopped(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return read(gctx) })
 	g.Go(func() error { return s.watch(gctx) })
+	if s.once != nil {
+		g.Go(func() error { return s.once.run(gctx) })
+	}
 	// The marker outlives ctx: it ends once the reader has ended and what was
 	// in flight is acknowledged and marked, or too late.
 	markCtx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -93,7 +109,11 @@ func (s *session) run(ctx context.Context, read func(context.Context) error) err
 func (s *session) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	if err := s.producer.Flush(ctx); err != nil {
+	err := s.producer.Flush(ctx)
+	if s.once != nil && err == nil {
+		err = s.once.end(ctx)
+	}
+	if err != nil {
 		s.log.WarnContext(ctx, "stopped before the broker answered; those events will be sent again", "error", err)
 	}
 }
@@ -114,6 +134,10 @@ func (s *session) acknowledged(b *batch) {
 // refused is the broker's word on a record it will not take. With a table,
 // what waits behind it needs no memory: it stands there unmarked.
 func (s *session) refused(r producer.Refusal[tag]) {
+	if s.once != nil && r.Partition == s.once.place {
+		s.ledger.fail(fmt.Errorf("write the position: %w", r.Err))
+		return
+	}
 	at := stop{place: place{r.Partition.Topic.Name, r.Partition.Index}, event: r.Tag.id, err: r.Err}
 	if s.cfg.tables() {
 		r.Partition.Close()

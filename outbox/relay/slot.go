@@ -62,12 +62,23 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
 		r.rebuilt(ctx, "slot_gone", "somebody dropped the slot, or a failover left it behind: a new one was made, and what has no mark is published from the table")
 	}
-	// Of what is published from the table, the slot brings again only what
-	// commits from here on.
-	if err := r.db.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&r.bornAt); err != nil {
-		return fmt.Errorf("ask for the oldest transaction: %w", err)
+	if err := r.noteMade(ctx); err != nil {
+		return err
 	}
 	return r.createSlot(ctx)
+}
+
+// noteMade writes down, before a slot is made, what it cannot bring: of the
+// events published from the table it sends only those again that commit from
+// here on.
+func (r *Relay) noteMade(ctx context.Context) error {
+	_, err := r.db.Exec(ctx, `INSERT INTO waybill.outbox_slots AS o (slot, complete_at, made_at_xid)
+		VALUES ($1, NULL, pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+		ON CONFLICT (slot) DO UPDATE SET complete_at = NULL, made_at_xid = EXCLUDED.made_at_xid`, r.cfg.Slot)
+	if err != nil {
+		return fmt.Errorf("note that slot %s is made: %w", r.cfg.Slot, err)
+	}
+	return nil
 }
 
 // rebuilt makes known that a slot was lost.

@@ -102,8 +102,7 @@ func ReadStatus(ctx context.Context, db *pgxpool.Pool, slot string) (Status, err
 // that cannot be counted within ten seconds is unknown and no error.
 func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, err error) {
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
-	s.Slot.Name = cfg.Slot
-	if err := s.Slot.read(ctx, db); err != nil {
+	if s.Slot, err = ReadSlot(ctx, db, cfg.Slot); err != nil {
 		return s, err
 	}
 	s.Slot.Advice = s.Slot.Advise(cfg)
@@ -119,7 +118,7 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 	if s.PerSecond, err = publishRate(ctx, db); err != nil {
 		return s, err
 	}
-	if s.Stopped, err = readStopped(ctx, db, cfg.Slot); err != nil {
+	if s.Stopped, err = ReadStopped(ctx, db, cfg.Slot); err != nil {
 		return s, err
 	}
 	if s.Skips, err = readSkips(ctx, db); err != nil {
@@ -160,20 +159,23 @@ func (s *Status) readBacklog(ctx context.Context, db *pgxpool.Pool) error {
 	return nil
 }
 
-func (s *SlotStatus) read(ctx context.Context, db *pgxpool.Pool) error {
+// ReadSlot asks the server about a replication slot. What cannot be asked for
+// here, how long its relay is behind, is left out.
+func ReadSlot(ctx context.Context, db *pgxpool.Pool, slot string) (SlotStatus, error) {
+	s := SlotStatus{Name: slot}
 	err := db.QueryRow(ctx, `SELECT active, pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint,
 		pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, coalesce(wal_status, ''),
 		(SELECT nullif(setting::bigint, -1) * 1024 * 1024 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
 		FROM pg_replication_slots WHERE slot_name = $1`, s.Name).
 		Scan(&s.Active, &s.LagBytes, &s.RetainedBytes, &s.WALStatus, &s.KeepLimit)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+		return s, nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at slot %s: %w", s.Name, err)
+		return s, fmt.Errorf("look at slot %s: %w", s.Name, err)
 	}
 	s.Exists = true
-	return nil
+	return s, nil
 }
 
 // readLag asks what the server last measured of the relay that reads the slot.
@@ -220,7 +222,9 @@ func (s *SlotStatus) Advise(cfg Config) string {
 	return ""
 }
 
-func readStopped(ctx context.Context, db *pgxpool.Pool, slot string) ([]StoppedPart, error) {
+// ReadStopped lists the partitions that wait for a refused event, the oldest
+// first.
+func ReadStopped(ctx context.Context, db *pgxpool.Pool, slot string) ([]StoppedPart, error) {
 	rows, err := db.Query(ctx, `SELECT topic, partition, event_id, error, since, tried_at, attempts
 		FROM waybill.outbox_stopped WHERE slot = $1 ORDER BY since LIMIT $2`, slot, listLimit)
 	if err != nil {

@@ -22,6 +22,8 @@ ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at DROP NOT NULL;
 ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at DROP DEFAULT;
 ALTER TABLE waybill.outbox_slots ADD COLUMN published_below bigint NOT NULL DEFAULT 0;
 ALTER TABLE waybill.outbox_slots ADD COLUMN server bigint NOT NULL DEFAULT 0; -- its system identifier
+-- The oldest transaction when the slot was made: it brings none below.
+ALTER TABLE waybill.outbox_slots ADD COLUMN made_at_xid bigint NOT NULL DEFAULT 0;
 
 -- Partitions the relay publishes nothing to, because the broker refused an
 -- event for good. The events behind it stay in the outbox, unmarked, and are
@@ -51,6 +53,7 @@ CREATE TABLE waybill.outbox_skips (
 DROP TABLE waybill.outbox_skips, waybill.outbox_stopped;
 DELETE FROM waybill.outbox_slots WHERE complete_at IS NULL;
 ALTER TABLE waybill.outbox_slots DROP COLUMN server;
+ALTER TABLE waybill.outbox_slots DROP COLUMN made_at_xid;
 ALTER TABLE waybill.outbox_slots DROP COLUMN published_below;
 ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at SET NOT NULL;
 ALTER TABLE waybill.outbox_slots ALTER COLUMN complete_at SET DEFAULT now();
