@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/notify"
@@ -55,6 +57,9 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 
 // startRelay carries the outbox to the log and keeps its tables in days.
 func (a *App) startRelay(ctx context.Context) error {
+	if a.cfg.Outbox.ExactlyOnce && !a.engines.caps.Transactions {
+		return errors.New("outbox.exactly_once needs a broker whose transactions survive a crash, which the embedded one's do not: point " + config.EnvBrokers + " at Kafka, or leave it off")
+	}
 	r := relay.New(a.engines.db, a.engines.broker.Client, a.engines.registry,
 		relay.Config{
 			Mode: relay.Mode(a.cfg.Outbox.Relay), ExactlyOnce: a.cfg.Outbox.ExactlyOnce,
