@@ -1,0 +1,24 @@
+package cdc
+
+import (
+	"context"
+
+	"github.com/waybillhq/waybill/incident"
+)
+
+// Kinds of incidents.
+const (
+	incidentSlotLost  = "slot lost"
+	incidentSuspended = "table not published"
+	incidentAnew      = "table read again"
+	incidentOmitted   = "value omitted"
+)
+
+// tell writes down what an operator must hear of, in the log and in the table.
+func (c *CDC) tell(ctx context.Context, kind, subject, text string, detail map[string]any) {
+	c.log.ErrorContext(ctx, text, "incident", kind, "subject", subject)
+	err := incident.Record(ctx, c.db, incident.Incident{Part: "cdc", Kind: kind, Subject: subject, Text: text, Detail: detail})
+	if err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "the incident above is in this log alone", "error", err)
+	}
+}

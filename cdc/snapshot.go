@@ -1,0 +1,198 @@
+package cdc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// A snapshot publishes the rows a table has, without stopping the stream and
+// without a state of the database being held open for as long as it takes.
+//
+// It reads the table in chunks by primary key (Andreakis and Papapanagiotou,
+// DBLog: A Watermark Based Change-Data-Capture Framework). Each chunk is read
+// in a transaction of its own, which before it commits puts a watermark into
+// the WAL. When the reader of the stream meets the watermark it publishes the
+// chunk there, but for rows whose key the stream has since changed. All that
+// the chunk saw stands in the stream before the watermark, so that a row is
+// never published after an event that is newer.
+//
+// DBLog decides what is newer by a second watermark, written before the chunk
+// is read. That is not enough in Postgres: a transaction is in the WAL a
+// moment before others see it, longer where it waits for a standby, so that a
+// chunk may miss what stands before its first watermark. Here the chunk tells
+// which transactions it sees, and the reader remembers which changed what; see
+// [visibility] and [tracker]. What the tracker cannot know of, because it
+// happened before it listened, has to have ended first: waitVisible.
+//
+// After each chunk the last key is written down, once the broker has
+// acknowledged the chunk. Whoever goes on begins there.
+
+// snapshots makes the snapshots that are due, one after the other. A failure of
+// one is tried again, and does not hold the stream up.
+func (s *session) snapshots(ctx context.Context) error {
+	for {
+		w, st, err := s.nextDue(ctx)
+		if err == nil && w == nil {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-s.work:
+			}
+			continue
+		}
+		if err == nil {
+			err = s.snapshot(ctx, w, st)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errSuperseded):
+		case err != nil:
+			s.log.ErrorContext(ctx, "a snapshot was interrupted and will go on", "error", err, "in", 2*s.cfg.Retry)
+			pause(ctx, 2*s.cfg.Retry)
+		}
+	}
+}
+
+// nextDue gives a table whose snapshot is due, in the order they are
+// configured; none is nil.
+func (s *session) nextDue(ctx context.Context) (*watched, *state, error) {
+	states, err := loadStates(ctx, s.db, s.cfg.Slot)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, st := range states {
+		s.metrics.snapshot(st)
+	}
+	now := *s.watched.Load()
+	for _, t := range *s.tables.Load() {
+		w, st := now[t.String()], states[t.String()]
+		if w != nil && !w.suspended && st != nil && st.due() {
+			return w, st, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+func (s *session) snapshot(ctx context.Context, w *watched, st *state) error {
+	began := time.Now()
+	if st.Served < st.Requested {
+		to, err := s.topicEnds(ctx, w.Topic)
+		if err != nil {
+			return err
+		}
+		now, err := factsOf(ctx, s.db, w.Table)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return errSuperseded
+		}
+		if err := st.begin(ctx, s.db, s.cfg.Slot, to, now.rows); err != nil {
+			return err
+		}
+	}
+	s.log.InfoContext(ctx, "reading a table", "table", w.String(), "because", st.Reason, "rows_done", st.RowsRead)
+	w.tracker.start()
+	defer w.tracker.stop()
+	conn, err := s.db.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("snapshot of %s: %w", w, err)
+	}
+	defer conn.Release()
+	if err := s.waitVisible(ctx, w); err != nil {
+		return err
+	}
+	if st.Phase == phaseReading {
+		if err := s.readTable(ctx, conn, w, st); err != nil {
+			return err
+		}
+	}
+	if st.Sweep {
+		if err := s.sweep(ctx, conn, w, st); err != nil {
+			return err
+		}
+	}
+	if err := st.finish(ctx, s.db, s.cfg.Slot); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "read a table", "table", w.String(), "rows", st.RowsRead, "deleted", st.Deleted,
+		"took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func (s *session) readTable(ctx context.Context, conn *pgxpool.Conn, w *watched, st *state) error {
+	r := &chunkReader{conn: conn.Conn().PgConn(), table: w, rows: s.cfg.ChunkRows, bytes: s.cfg.ChunkBytes}
+	for {
+		c, last, err := r.read(ctx, st.LastKey, func(cols []field) (*shape, error) { return s.schemas.shape(ctx, s.db, w, cols) })
+		if err != nil {
+			return fmt.Errorf("snapshot of %s: %w", w, err)
+		}
+		if c == nil {
+			return st.sweeping(ctx, s.db, s.cfg.Slot)
+		}
+		if err := s.offer(ctx, r.conn, c); err != nil {
+			return err
+		}
+		st.LastKey, st.RowsRead = last, st.RowsRead+int64(len(c.items))
+		if err := st.progress(ctx, s.db, s.cfg.Slot); err != nil {
+			return err
+		}
+		s.metrics.snapshot(st)
+	}
+}
+
+// waitVisible waits until all transactions that are open now have ended. Those
+// that begin later are committed after the tracker began to listen, and so is
+// told of all that a chunk might miss.
+func (s *session) waitVisible(ctx context.Context, w *watched) error {
+	slow := time.AfterFunc(10*time.Second, func() {
+		s.log.WarnContext(ctx, "the snapshot of a table waits for transactions that were open before it; the longest is the first by xact_start in pg_stat_activity", "table", w.String())
+	})
+	defer slow.Stop()
+	var from uint64
+	for {
+		v, err := s.visibility(ctx)
+		if err != nil {
+			return err
+		}
+		if from == 0 {
+			from = v.xmax
+		}
+		w.tracker.forget(v)
+		if v.xmin >= from {
+			return nil
+		}
+		pause(ctx, 20*time.Millisecond)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *session) visibility(ctx context.Context) (visibility, error) {
+	var text string
+	if err := s.db.QueryRow(ctx, `SELECT pg_current_snapshot()::text`).Scan(&text); err != nil {
+		return visibility{}, fmt.Errorf("look which transactions are open: %w", err)
+	}
+	return parseVisibility(text)
+}
+
+// topicEnds is where each partition of a topic ends.
+func (s *session) topicEnds(ctx context.Context, topic string) (map[int32]int64, error) {
+	ends, err := kadm.NewClient(s.client).ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look where topic %s ends: %w", topic, err)
+	}
+	to := map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) { to[o.Partition] = o.Offset })
+	return to, nil
+}
