@@ -11,9 +11,10 @@ import (
 	"github.com/waybillhq/waybill/bench/child"
 )
 
-// envNoMarks, set to 1, has a relay publish and confirm without writing marks.
-// It is for this measurement alone: such events look unpublished.
-const envNoMarks = "WAYBILL_BENCH_NO_MARKS"
+// NoMarksCommand, under `waybill bench`, is a relay that publishes and confirms
+// without writing marks. It is for this measurement alone, hidden and no
+// setting of `waybill run relay`: such events look unpublished.
+const NoMarksCommand = "relay-without-marks"
 
 // marking is whether a relay marks what it published.
 type marking bool
@@ -29,10 +30,9 @@ func (o *Outbox) Start(ctx context.Context, program string) (*child.Process, err
 }
 
 func (o *Outbox) start(ctx context.Context, program string, m marking) (*child.Process, error) {
-	env := append(o.engines.Env(), "WAYBILL_OUTBOX_RELAY="+o.mode.relay,
-		"WAYBILL_OUTBOX_EXACTLY_ONCE="+strconv.FormatBool(o.mode.exact), envNoMarks+"=")
+	env := append(o.engines.Env(), "WAYBILL_OUTBOX_RELAY="+o.mode.relay, "WAYBILL_OUTBOX_EXACTLY_ONCE="+strconv.FormatBool(o.mode.exact))
 	if m == noMarks {
-		env[len(env)-1] = envNoMarks + "=1"
+		return child.Start(ctx, "the relay without marks", program, []string{"bench", NoMarksCommand}, env)
 	}
 	return child.Start(ctx, "waybill run relay", program, []string{"run", "relay", "--log-level", "warn"}, env)
 }

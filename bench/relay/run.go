@@ -19,8 +19,6 @@ func Check(cfg Config) error {
 	switch {
 	case !slices.Contains(Modes(), cfg.Mode):
 		return fmt.Errorf("mode %q: want one of %v", cfg.Mode, Modes())
-	case cfg.Mode == Message:
-		return errors.New("mode message: not yet, there is nothing that writes events without the table")
 	case cfg.Mode == EOS && len(cfg.Engines.Broker.Brokers) == 0:
 		return errors.New("mode eos publishes in Kafka transactions, which the broker that would be started here refuses: name a Kafka or Redpanda with WAYBILL_KAFKA_BROKERS")
 	}
@@ -30,7 +28,6 @@ func Check(cfg Config) error {
 // Topics of the steps, behind the measurement's own name.
 const (
 	warmTopic      = "warm"
-	probeTopic     = "probe"
 	noMarksTopic   = "nomarks"
 	marksTopic     = "marks"
 	latencyTopic   = "latency"
@@ -79,7 +76,7 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.slot = slotOf(r.engines)
 	r.outbox, err = NewOutbox(ctx, r.engines, r.cfg.Mode,
-		warmTopic, probeTopic, noMarksTopic, marksTopic, latencyTopic, sustainedTopic)
+		warmTopic, noMarksTopic, marksTopic, latencyTopic, sustainedTopic)
 	if err != nil {
 		return err
 	}

@@ -54,26 +54,3 @@ func idle(ctx context.Context, p *child.Process) float64 {
 	}
 	return u.RSS
 }
-
-// probe tells whether a relay that is to leave out marks does.
-func (r *run) probe(ctx context.Context) (can bool, err error) {
-	if err := r.clear(ctx); err != nil {
-		return false, err
-	}
-	err = r.with(ctx, noMarks, func(p *child.Process) error {
-		if err := r.outbox.reading(ctx, p); err != nil {
-			return err
-		}
-		b, err := r.outbox.Fill(ctx, probeTopic, 100)
-		if err != nil {
-			return err
-		}
-		r.written = append(r.written, b)
-		return errors.Join(r.allPublished(ctx, p, b), r.confirmed(ctx, p, b))
-	})
-	if err != nil {
-		return false, err
-	}
-	n, err := r.outbox.Marked(ctx) // a relay that stopped in order has written what it had to
-	return n == 0, err
-}

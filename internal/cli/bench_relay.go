@@ -12,6 +12,8 @@ import (
 	"github.com/waybillhq/waybill/bench/relay"
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/internal/config"
+	outboxrelay "github.com/waybillhq/waybill/outbox/relay"
+	"github.com/waybillhq/waybill/pg"
 )
 
 const benchRelayLong = `Drains a backlog from the outbox to the broker, times one event at a steady
@@ -102,11 +104,42 @@ func benchEngines() (engine.Config, error) {
 	}, nil
 }
 
+// newBenchNoMarks is the relay that the measurement runs beside the ordinary
+// one.
+func newBenchNoMarks() *cobra.Command {
+	cmd := &cobra.Command{Use: relay.NoMarksCommand, Hidden: true, Args: cobra.NoArgs, Short: "For bench relay alone: events look unpublished"}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		var cfg config.Config
+		if err := cfg.FromEnvironment(); err != nil {
+			return usageError{err}
+		}
+		log, err := newLogger(cmd.ErrOrStderr(), "warn")
+		if err != nil {
+			return err
+		}
+		db, err := pg.Open(ctx, cfg.DatabaseURL, pg.Config{})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		t := target{cfg: cfg}
+		schemas, err := t.registryClient()
+		if err != nil {
+			return err
+		}
+		return outboxrelay.New(db, t.brokerConfig().Client, schemas, outboxrelay.Config{
+			Mode: outboxrelay.Mode(cfg.Outbox.Relay), NoMarks: true, Logger: log,
+		}).Run(ctx)
+	}
+	return cmd
+}
+
 func relayRows(r relay.Result) [][]string {
 	rows := [][]string{
 		{"backlog", fmt.Sprintf("%d events, mode %s", r.Events, r.Mode), "Postgres " + r.Postgres + fmt.Sprintf(", %d cores", r.Cores)},
 		{
-			"drained and marked", fmt.Sprintf("%.0f events/s", r.PerSecond),
+			"drained", fmt.Sprintf("%.0f events/s", r.PerSecond),
 			fmt.Sprintf("%s of pg_recvlogical's %s", figure(r.Ratio, "%.2f"), figure(r.Limit, "%.0f events/s")),
 		},
 		{
@@ -115,17 +148,23 @@ func relayRows(r relay.Result) [][]string {
 		},
 		{"relay's CPU", figure(r.CPU, "%.2f s"), figure(r.PerCPUSecond, "%.0f events per CPU second")},
 		{"relay's memory", figure(r.RSS, "%.1f MB idle"), figure(r.Peak, "%.1f MB at most while draining")},
-		{
+	}
+	if r.P50 != nil {
+		rows = append(rows, []string{
 			fmt.Sprintf("commit→consumer at %d/s", r.Rate), "mean " + figure(r.Mean, "%.2f ms"),
 			"p50 " + figure(r.P50, "%.2f ms") + "  p99 " + figure(r.P99, "%.2f ms"),
-		},
-		{
-			"sustained", figure(r.Sustained, "%.0f events/s marked"),
+		})
+	}
+	if r.Sustained != nil {
+		rows = append(rows, []string{
+			"sustained", figure(r.Sustained, "%.0f events/s published"),
 			figure(r.SustainedWritten, "%.0f/s written") + ", backlog at the end " + number(r.SustainedBacklog),
-		},
+		})
+	}
+	rows = append(rows, [][]string{
 		{"lost", fmt.Sprint(r.Lost), fmt.Sprintf("reordered %d  duplicates %d", r.Reordered, r.Duplicates)},
 		{"took", fmt.Sprintf("%.0f s", r.Seconds), ""},
-	}
+	}...)
 	for _, n := range r.Notes {
 		rows = append(rows, []string{"note", n, ""})
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // minMajor is the oldest Postgres with what logical decoding here needs.
@@ -112,7 +113,11 @@ func usable(ctx context.Context, dirs []string) iter.Seq[binaries] {
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 func majorOf(ctx context.Context, postgres string) (int, error) {
-	out, err := exec.CommandContext(ctx, postgres, "--version").Output()
+	cmd := exec.CommandContext(ctx, postgres, "--version")
+	// A group of its own: ended by the Ctrl-C that ends us, it would look as if
+	// no Postgres were installed, and a download would begin.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.Output()
 	if err != nil {
 		return 0, fmt.Errorf("ask %s for its version: %w", postgres, err)
 	}
