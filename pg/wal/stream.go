@@ -58,6 +58,7 @@ type Stream struct {
 	stop      context.CancelFunc
 	reporting sync.WaitGroup
 	failure   atomic.Pointer[error]
+	interrupt interrupt // of Next
 }
 
 // ErrSlotInUse tells that another process reads the slot.
@@ -161,8 +162,9 @@ type Frame struct {
 // Next waits for the next message. It returns ctx's error when ctx ends. On a
 // quiet stream a keepalive comes about once a second.
 func (s *Stream) Next(ctx context.Context) (Frame, error) {
+	s.interrupt.watch(ctx, s.conn.Conn())
 	for {
-		msg, err := s.conn.ReceiveMessage(ctx)
+		msg, err := s.conn.ReceiveMessage(context.Background()) //nolint:contextcheck // see interrupt
 		if err != nil {
 			return Frame{}, s.readError(ctx, err)
 		}
@@ -310,6 +312,7 @@ func (s *Stream) send(p LSN, wake bool) error {
 func (s *Stream) Close(ctx context.Context) {
 	s.stop()
 	s.reporting.Wait()
+	s.interrupt.release(s.conn.Conn())
 	if s.failure.Load() == nil && s.send(s.Confirmed(), false) == nil { //nolint:contextcheck // see send
 		s.finish(ctx)
 	}
