@@ -27,32 +27,38 @@ const Shape = "300-byte bodies, half of the events one a commit and half ten a c
 // before it.
 const fillProcedure = `
 CREATE SCHEMA bench;
-CREATE FUNCTION bench.col(v bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT int4send(length(v)) || v $$;
-CREATE FUNCTION bench.col(v text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT int4send(octet_length(v)) || textsend(v) $$;
 CREATE PROCEDURE bench.fill(messages boolean, writer int, keys int, total bigint, at_most interval,
 	topic text, source text, type text, fingerprint bigint, body bytea, INOUT written bigint, INOUT last uuid)
 LANGUAGE plpgsql AS $$
 DECLARE
 	n bigint;
 	commits bigint := 0;
-	until timestamptz := clock_timestamp() + at_most;
+	now timestamptz := clock_timestamp();
+	until timestamptz := now + at_most;
+	key text;
 	trace text := '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+	-- Of a message, what is the same in all. A column is a length and a value.
+	of_topic bytea := int4send(octet_length(topic)) || textsend(topic);
+	of_kind bytea := int4send(octet_length(source)) || textsend(source) || int4send(octet_length(type)) || textsend(type);
+	of_end bytea := int4send(octet_length(trace)) || textsend(trace) || int4send(8) || int8send(fingerprint) || int4send(length(body)) || body;
 BEGIN
 	written := 0;
-	WHILE written < total AND clock_timestamp() < until LOOP
+	WHILE written < total AND now < until LOOP
 		n := least(total - written, CASE WHEN commits % 11 = 10 THEN 10 ELSE 1 END);
 		FOR j IN written .. written + n - 1 LOOP
-			last := (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7' ||
+			now := clock_timestamp();
+			key := writer || '-' || j % keys;
+			last := (lpad(to_hex((extract(epoch FROM now) * 1000)::bigint), 12, '0') || '7' ||
 				substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
 			IF messages THEN
-				PERFORM pg_logical_emit_message(true, 'waybill', '\x01'::bytea || bench.col(uuid_send(last)) || bench.col(topic) ||
-					bench.col(writer || '-' || j % keys) || bench.col(source) || bench.col(type) ||
-					bench.col(timestamptz_send(clock_timestamp())) || bench.col('bench'::text) || bench.col(int8send(j / keys + 1)) ||
-					bench.col(last::text) || bench.col(last::text) || bench.col(trace) || bench.col(int8send(fingerprint)) || bench.col(body));
+				PERFORM pg_logical_emit_message(true, 'waybill', '\x0100000010'::bytea || uuid_send(last) || of_topic ||
+					int4send(octet_length(key)) || textsend(key) || of_kind || '\x00000008'::bytea || timestamptz_send(now) ||
+					'\x00000005'::bytea || 'bench'::bytea || '\x00000008'::bytea || int8send(j / keys + 1) ||
+					'\x00000024'::bytea || textsend(last::text) || '\x00000024'::bytea || textsend(last::text) || of_end);
 			ELSE
 				INSERT INTO waybill.outbox_events (id, topic, subject, source, type, time, tenant, sequence,
 					correlation_id, causation_id, trace_parent, schema_fingerprint, body)
-				VALUES (last, topic, writer || '-' || j % keys, source, type, clock_timestamp(), 'bench', j / keys + 1,
+				VALUES (last, topic, key, source, type, now, 'bench', j / keys + 1,
 					last::text, last::text, trace, fingerprint, body);
 			END IF;
 		END LOOP;
