@@ -36,6 +36,24 @@ func (e *Engines) createDatabase(ctx context.Context, dsn string) (err error) {
 	return nil
 }
 
+// renameDatabase gives our own server's database a name that nobody else has.
+// What a relay keeps in a broker bears the database's name, and in somebody's
+// broker that of their relay may be there.
+func (e *Engines) renameDatabase(ctx context.Context) error {
+	ours, err := pgx.ParseConfig(e.admin)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, withDatabase(e.admin, "template1"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = conn.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s RENAME TO %s", pgx.Identifier{ours.Database}.Sanitize(), pgx.Identifier{e.name}.Sanitize()))
+	e.DSN, e.admin = withDatabase(e.DSN, e.name), withDatabase(e.admin, e.name)
+	return err
+}
+
 // withDatabase is dsn with another database's name.
 func withDatabase(dsn, name string) string {
 	if u, err := url.Parse(dsn); err == nil && strings.HasPrefix(u.Scheme, "postgres") {

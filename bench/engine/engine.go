@@ -76,7 +76,12 @@ func (e *Engines) start(ctx context.Context, cfg Config) (err error) {
 	if err := os.Chmod(e.dir, 0o755); err != nil { //nolint:gosec // Postgres' own user must pass through
 		return err
 	}
-	if len(cfg.Broker.Brokers) == 0 || cfg.RegistryURL == "" {
+	if e.borrow {
+		if err := e.ping(ctx); err != nil {
+			return err
+		}
+	}
+	if !e.borrow || cfg.RegistryURL == "" {
 		if err := e.startLog(ctx, cfg); err != nil {
 			return err
 		}
@@ -108,7 +113,10 @@ func (e *Engines) startServer(ctx context.Context) (err error) {
 		return err
 	}
 	e.DSN, e.admin = e.server.DSN(), e.server.AdminDSN()
-	return nil
+	if !e.borrow {
+		return nil
+	}
+	return e.renameDatabase(ctx)
 }
 
 // Name is one that nobody else has, of lower-case letters, digits and _; 24

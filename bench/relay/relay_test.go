@@ -102,6 +102,13 @@ func TestMistakesOfTheCaller(t *testing.T) {
 	}
 }
 
+func TestBrokerThatIsNotThereIsNamed(t *testing.T) {
+	r := proc.Command{Args: []string{"bench", "relay", "--mode", "eos"}, Env: []string{"WAYBILL_KAFKA_BROKERS=127.0.0.1:1"}}.Run(t)
+	if r.Code != 1 || !strings.Contains(r.Err, "no broker answers at [127.0.0.1:1], which WAYBILL_KAFKA_BROKERS") {
+		t.Errorf("exit code %d, %s", r.Code, r.Err)
+	}
+}
+
 func TestInterruptedBenchLeavesNothing(t *testing.T) {
 	dir := pgtest.Dir(t)
 	cmd := exec.Command(proc.Binary(t), "bench", "relay", "--events", "20000000")

@@ -80,6 +80,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.mode.exact {
+		r.engines.Delete("waybill.relay." + r.slot) // where such a relay keeps its position
+	}
 	r.client, err = r.engines.Broker.Client()
 	return err
 }

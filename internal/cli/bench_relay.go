@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func newBenchRelay() *cobra.Command {
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), res)
 		}
-		return table(cmd.OutOrStdout(), relayRows(res))
+		return printRelay(cmd.OutOrStdout(), res)
 	}
 	return cmd
 }
@@ -135,6 +136,18 @@ func newBenchNoMarks() *cobra.Command {
 	return cmd
 }
 
+func printRelay(out io.Writer, r relay.Result) error {
+	if err := table(out, relayRows(r)); err != nil {
+		return err
+	}
+	for _, n := range r.Notes {
+		if _, err := fmt.Fprintln(out, "\n"+n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func relayRows(r relay.Result) [][]string {
 	rows := [][]string{
 		{"backlog", fmt.Sprintf("%d events, mode %s", r.Events, r.Mode), "Postgres " + r.Postgres + fmt.Sprintf(", %d cores", r.Cores)},
@@ -165,9 +178,6 @@ func relayRows(r relay.Result) [][]string {
 		{"lost", fmt.Sprint(r.Lost), fmt.Sprintf("reordered %d  duplicates %d", r.Reordered, r.Duplicates)},
 		{"took", fmt.Sprintf("%.0f s", r.Seconds), ""},
 	}...)
-	for _, n := range r.Notes {
-		rows = append(rows, []string{"note", n, ""})
-	}
 	return rows
 }
 
