@@ -258,7 +258,7 @@ func TestAParkedEventOutlivesItsDay(t *testing.T) {
 	l := newLine(t)
 	failingContract = l.contract
 	must(t, consumer.Migrate(t.Context(), l.db))
-	defer l.relay()()
+	l.relay()
 	var mended atomic.Bool
 	handled := make(chan failing, 1)
 	g := consumer.New(consumer.Deps{DB: l.db, Client: l.engine.Config.Client, Decoder: plain{}}, consumer.Config{
