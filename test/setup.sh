@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What the tests need beside Go: Postgres server binaries, kcat, Chromium; with
-# the argument "kafka" or "postgres" also what fetches a Kafka or other versions
-# of Postgres. Installs with apt what is missing; says what to install where it
-# cannot.
+# What the tests need beside Go: Postgres server binaries, PgBouncer, kcat,
+# Chromium; with the argument "kafka" or "postgres" also what fetches a Kafka or
+# other versions of Postgres. Installs with apt what is missing; says what to
+# install where it cannot.
 set -euo pipefail
 
 missing=()
 command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
 command -v kcat >/dev/null || missing+=(kcat)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
 if [ "${1:-}" = kafka ] || [ "${1:-}" = postgres ]; then
@@ -27,5 +28,5 @@ fi
 echo "installing for the tests: ${missing[*]}"
 "${root[@]}" apt-get update -qq
 # The tests start servers of their own; a cluster that the package may set up
-# on port 5432 is not touched.
+# on port 5432, or a pooler on 6432, is not touched.
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

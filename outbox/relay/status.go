@@ -214,7 +214,7 @@ func (s *SlotStatus) Advise(cfg Config) string {
 		return "nothing is lost: start the relay, which makes it anew and publishes what has no mark from the table: waybill run relay"
 	case s.WALStatus == "unreserved":
 		return "the server gives the slot up at its next checkpoint. Let the relay catch up, or give it time: " + raise
-	case s.WALStatus == "extended" && s.KeepLimit != nil && kept > *s.KeepLimit/2:
+	case s.KeepLimit != nil && kept > *s.KeepLimit/2:
 		return "more than half of what the server keeps for it is used up. Let the relay catch up, or give it time: " + raise
 	case !s.Active:
 		return "start the relay: waybill run relay"

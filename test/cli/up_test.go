@@ -37,6 +37,12 @@ func TestUp(t *testing.T) {
 		parse[[]any](t, s("topics", "--json").Run(t))
 		parse[[]any](t, s("groups", "--json").Run(t))
 		parse[[]any](t, s("lag", "--json").Run(t))
+		parse[[]any](t, s("incidents", "--json").Run(t))
+		if d := parse[struct {
+			OK, Fail int
+		}](t, s("doctor", "--json").Run(t)); d.Fail > 0 || d.OK < 20 {
+			t.Errorf("doctor: %+v", d)
+		}
 		status := parse[map[string]any](t, s("outbox", "status", "--json").Run(t))
 		if len(status) == 0 {
 			t.Error("outbox status: nothing")
@@ -48,6 +54,8 @@ func TestUp(t *testing.T) {
 			"groups":                       "analytics",
 			"lag":                          "analytics",
 			"outbox status":                "active",
+			"incidents":                    "no incidents",
+			"doctor":                       "0 failed",
 			"tail orders.events --count 1": "logistica.orders.OrderCreated",
 		} {
 			r := s(strings.Fields(line)...).Run(t)
