@@ -68,6 +68,7 @@ func (a *App) startRelay(ctx context.Context) error {
 	a.stack.run(ctx, "outbox days", func(ctx context.Context) error {
 		return tables.KeepDays(ctx, a.engines.db, a.log)
 	})
+	a.stack.run(ctx, "outbox retention", tables.NewRetention(a.engines.db, a.retention()).Run)
 	a.stack.run(ctx, RoleRelay, r.Run)
 	return nil
 }

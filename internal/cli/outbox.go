@@ -25,6 +25,7 @@ func newOutbox() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newOutboxStatus(), newOutboxSkip())
+	cmd.AddCommand(newOutboxArchive())
 	return cmd
 }
 

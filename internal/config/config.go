@@ -57,6 +57,13 @@ type Outbox struct {
 	// MaxWAL is how much WAL the server may keep for the relay before writers
 	// are refused; if zero, half of its max_slot_wal_keep_size, else 8 GiB.
 	MaxWAL Size `yaml:"max_wal"`
+	// KeepDays is how many days published events stay in the database; three if
+	// zero.
+	KeepDays int `yaml:"keep_days"`
+	// ArchiveDir is the folder they then go to; `waybill up` has one in its own.
+	ArchiveDir string `yaml:"archive_dir"`
+	// Archive false lets them go without a copy.
+	Archive *bool `yaml:"archive"`
 }
 
 // Default is what `waybill up` uses when nothing is said.
@@ -134,6 +141,7 @@ func (c *Config) Check() error {
 	if c.Outbox.MaxBacklog < 0 {
 		errs = append(errs, fmt.Errorf("outbox.max_backlog %d: want a number of events, or leave it out for a million", c.Outbox.MaxBacklog))
 	}
+	errs = append(errs, c.Outbox.CheckRetention())
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

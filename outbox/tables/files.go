@@ -98,16 +98,15 @@ func (o *round) register(ctx context.Context, f archive.File, day *time.Time, t 
 		SELECT $1::bytea, $2::text, $3::text, $4::date, $5::bigint, $6::bigint, $7::uuid, $8::uuid
 		WHERE EXISTS (SELECT FROM `+ident(t)+` WHERE id = $7)
 		ON CONFLICT (digest) DO NOTHING`,
-		f.Digest[:], f.Name(), place(f.Path), day, f.Events, f.Bytes, f.First, f.Last)
+		f.Digest[:], f.Name(), Place(filepath.Dir(filepath.Dir(f.Path))), day, f.Events, f.Bytes, f.First, f.Last)
 	if err != nil {
 		return fmt.Errorf("note archive file %s: %w", f.Name(), err)
 	}
 	return nil
 }
 
-// place is where a file is, for people: host and folder.
-func place(path string) string {
-	dir := filepath.Dir(filepath.Dir(path))
+// Place is how this host names an archive's folder in [Archived].
+func Place(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
