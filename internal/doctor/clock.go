@@ -29,6 +29,9 @@ func clock(ctx context.Context, s *Subject) ([]Finding, error) {
 		}
 	}
 	what := fmt.Sprintf("the server is %s of this host, give or take %s", ahead(skew), bound.Round(10*time.Microsecond))
+	if skew.Abs() <= bound {
+		what = fmt.Sprintf("the server's and this host's agree within %s", bound.Round(10*time.Microsecond))
+	}
 	const (
 		why  = "an event's id and time are of the clock of its writer: with clocks apart, ages are wrong and events fall into other days"
 		mend = "keep both clocks with NTP: timedatectl set-ntp true, or chronyc tracking"
