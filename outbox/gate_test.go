@@ -128,6 +128,7 @@ func backlog(n int64) func(outbox.GateState) bool {
 }
 
 func TestPastTheBacklogBudgetWritersAreRefused(t *testing.T) {
+	t.Parallel()
 	var told []bool
 	g := guard(t, database(t), outbox.GateConfig{
 		MaxBacklog: 10,
@@ -188,6 +189,7 @@ func backlogOf(g *guarded) int64 {
 // Rows from before the column count until a relay has noted that it is past
 // them.
 func TestBacklogCountsWhatHasNoMark(t *testing.T) {
+	t.Parallel()
 	db := database(t)
 	g := guard(t, db, outbox.GateConfig{})
 	if err := g.add(7); err != nil {
@@ -227,6 +229,7 @@ func TestBacklogCountsWhatHasNoMark(t *testing.T) {
 }
 
 func TestPastTheWALBudgetWritersAreRefused(t *testing.T) {
+	t.Parallel()
 	s, db := serverOf(t, local.Config{})
 	g := guard(t, db, outbox.GateConfig{MaxWAL: 4 << 20})
 	g.exec(`CREATE TABLE junk (t text)`)
@@ -281,6 +284,7 @@ func migrate(t *testing.T, db *pgxpool.Pool) {
 
 // An event that is only a message is lost with the slot.
 func TestMessagesAreWrittenOnlyWhileASlotWillCarryThem(t *testing.T) {
+	t.Parallel()
 	s, db := serverOf(t, local.Config{Settings: map[string]string{"max_slot_wal_keep_size": "64MB", "max_wal_size": "64MB"}})
 	g := guard(t, db, outbox.GateConfig{Message: true, MaxWAL: 1 << 40})
 	if err := g.add(1); !closed(outbox.SlotUnseen)(g.gate.State()) || !errors.Is(err, outbox.ErrOverloaded) {
@@ -311,6 +315,7 @@ func TestMessagesAreWrittenOnlyWhileASlotWillCarryThem(t *testing.T) {
 }
 
 func TestTheWALBudgetFollowsTheServer(t *testing.T) {
+	t.Parallel()
 	s, db := serverOf(t, local.Config{Settings: map[string]string{"max_slot_wal_keep_size": "-1"}})
 	g := guard(t, db, outbox.GateConfig{})
 	g.run()
@@ -322,6 +327,7 @@ func TestTheWALBudgetFollowsTheServer(t *testing.T) {
 }
 
 func TestWhileTheDatabaseIsAwayTheLastAnswerHolds(t *testing.T) {
+	t.Parallel()
 	cfg := local.Config{Dir: pgtest.Dir(t)}
 	s, err := local.Start(t.Context(), cfg)
 	if err != nil {
