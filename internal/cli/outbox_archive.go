@@ -156,7 +156,7 @@ func archivePaths(args []string) (paths []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; nothing was archived there yet, or it is elsewhere: name the folder", err)
 		}
 		if !info.IsDir() {
 			paths = append(paths, arg)

@@ -39,7 +39,7 @@ func Empty(ctx context.Context, db DB, parts []Table, check func(ctx context.Con
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		// Readers are turned away for the last moment only: check may take
 		// seconds, and whoever reads the whole table meets every partition.
-		if err := lockAll(ctx, tx, parts, "SHARE", 1); err != nil {
+		if err := lockAll(ctx, tx, parts, "SHARE", 3); err != nil {
 			return err
 		}
 		if err := check(ctx, tx); err != nil {
