@@ -76,6 +76,7 @@ func (m *marker) write(ctx context.Context, acked []*batch, stops []stop) error 
 	}
 	m.encode(acked)
 	if err := copyMarks(ctx, m.s.db, m.copy); err != nil {
+		m.copy = nil // where the connection broke, the driver may still read it
 		return fmt.Errorf("mark events as published: %w", err)
 	}
 	return nil

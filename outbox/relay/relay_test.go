@@ -105,7 +105,7 @@ func (w *world) relay() (stop func()) {
 	})
 	w.t.Cleanup(stop)
 	w.eventually(func() (complete bool, why string) {
-		must(w.t, w.db.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM waybill.outbox_slots)`).Scan(&complete))
+		must(w.t, w.db.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE complete_at IS NOT NULL)`).Scan(&complete))
 		return complete, "the slot's stream is not complete"
 	})
 	return stop

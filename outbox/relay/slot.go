@@ -30,6 +30,9 @@ func SlotName(database string) string {
 // it: the rows without a mark must then be published from the table.
 func (r *Relay) ensureSlot(ctx context.Context) error {
 	if err := r.checkPublication(ctx); err != nil {
+		if !errors.Is(err, errPublication) { // it may be whole
+			return err
+		}
 		// What commits meanwhile will never be in the stream.
 		_, forgot := r.forgetComplete(ctx)
 		return errors.Join(err, forgot)
@@ -41,6 +44,7 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 	case err != nil:
 		return err
 	case exists && !lost:
+		r.offerFailover(ctx)
 		return nil
 	case exists:
 		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
@@ -117,8 +121,7 @@ func (r *Relay) createSlot(ctx context.Context) error {
 		r.log.WarnContext(ctx, "still creating the replication slot: it waits for transactions that were open before; nothing is published until they end")
 	})
 	defer slow.Stop()
-	_, err := r.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, r.cfg.Slot)
-	if err != nil {
+	if err := r.makeSlot(ctx); err != nil {
 		return fmt.Errorf("create slot %s (wal_level must be logical and the role needs REPLICATION): %w", r.cfg.Slot, err)
 	}
 	return nil
@@ -152,6 +155,8 @@ func (r *Relay) setComplete(ctx context.Context) error {
 	return nil
 }
 
+var errPublication = errors.New("publication leaves events out")
+
 // checkPublication refuses a publication that leaves events out: the stream
 // would be silent, not broken. A schema dropped and made again leaves one
 // behind that is empty.
@@ -164,7 +169,7 @@ func (r *Relay) checkPublication(ctx context.Context) error {
 		return fmt.Errorf("look at publication %s: %w", r.cfg.Publication, err)
 	}
 	if !whole {
-		return fmt.Errorf("publication %[1]s does not carry the inserts of waybill.outbox_events: CREATE PUBLICATION %[1]s FOR TABLE waybill.outbox_events WITH (publish = 'insert', publish_via_partition_root = true), or add the table to it", r.cfg.Publication)
+		return fmt.Errorf("%[2]w: %[1]s does not carry the inserts of waybill.outbox_events: CREATE PUBLICATION %[1]s FOR TABLE waybill.outbox_events WITH (publish = 'insert', publish_via_partition_root = true), or add the table to it", r.cfg.Publication, errPublication)
 	}
 	return nil
 }

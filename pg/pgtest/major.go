@@ -16,29 +16,36 @@ import (
 // version. Unset: what pg/local finds.
 const majorVariable = "WAYBILL_TEST_POSTGRES"
 
-// Binaries is the folder with the server programs of Postgres major. Where
-// they are neither installed nor fetched, t is skipped: fetch.sh beside this
-// file fetches them.
-func Binaries(t testing.TB, major int) string {
+// Major is the major version that the environment asks for, 0 if it asks for
+// none: what New and Server then run is whatever is installed.
+func Major(t testing.TB) int {
 	t.Helper()
-	dir, err := findBinaries(major)
+	major, err := chosenMajor()
 	if err != nil {
-		t.Skip(err)
+		t.Fatalf("pgtest: %v", err)
 	}
-	return dir
+	return major
 }
 
-// chosenBinaries is the folder of the Postgres that the environment asks for,
-// empty if it asks for none. One that is asked for and is not there is an
-// error: a test of it must not pass on another.
-func chosenBinaries() (string, error) {
+func chosenMajor() (int, error) {
 	v := os.Getenv(majorVariable)
 	if v == "" {
-		return "", nil
+		return 0, nil
 	}
 	major, err := strconv.Atoi(v)
 	if err != nil {
-		return "", fmt.Errorf("%s=%q: want a major version such as 17", majorVariable, v)
+		return 0, fmt.Errorf("%s=%q: want a major version such as 17", majorVariable, v)
+	}
+	return major, nil
+}
+
+// chosenBinaries is the folder of that version's programs, empty if none is
+// asked for. One that is asked for and is not there is an error: a test of it
+// must not pass on another.
+func chosenBinaries() (string, error) {
+	major, err := chosenMajor()
+	if err != nil || major == 0 {
+		return "", err
 	}
 	return findBinaries(major)
 }

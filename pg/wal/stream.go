@@ -243,6 +243,10 @@ func (s *Stream) Confirm(end LSN) {
 	}
 }
 
+// PID is the server's process that sends the stream: pg_replication_slots has
+// it as active_pid while the stream lives.
+func (s *Stream) PID() uint32 { return s.conn.PID() }
+
 // Confirmed is the highest position given to Confirm.
 func (s *Stream) Confirmed() LSN { return LSN(s.confirmed.Load()) }
 
@@ -285,7 +289,7 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 		if !asked && now == sent && !wake {
 			continue
 		}
-		if err := s.send(now, wake); err != nil { //nolint:contextcheck // see send
+		if err := s.send(now, wake); err != nil {
 			err = fmt.Errorf("report confirmed position: %w", err)
 			s.failure.Store(&err)
 			_ = s.conn.Conn().Close() // wakes the reader, which reports err
@@ -299,12 +303,31 @@ func (s *Stream) report(ctx context.Context, every time.Duration) {
 }
 
 // send reports position p. Zero would be read as "nothing yet", which is what
-// it means. With wake, the server answers with a keepalive. pglogrepl takes a
-// context and does not look at it.
+// it means. With wake, the server answers with a keepalive.
 func (s *Stream) send(p LSN, wake bool) error {
-	return pglogrepl.SendStandbyStatusUpdate(context.Background(), s.conn, pglogrepl.StandbyStatusUpdate{
-		WALWritePosition: p, WALFlushPosition: p, WALApplyPosition: p, ReplyRequested: wake,
-	})
+	status := []byte{pglogrepl.StandbyStatusUpdateByteID}
+	for range 3 { // written, flushed, applied
+		status = binary.BigEndian.AppendUint64(status, uint64(p))
+	}
+	status = binary.BigEndian.AppendUint64(status, uint64(time.Now().UnixMicro()-postgresEpoch))
+	answer := byte(0)
+	if wake {
+		answer = 1
+	}
+	return s.write(&pgproto3.CopyData{Data: append(status, answer)})
+}
+
+// postgresEpoch is 2000-01-01, in microseconds of Unix time.
+const postgresEpoch = 946684800 * 1e6
+
+// write goes past the driver's buffer: when a read fails, the driver takes
+// leave of the server from a goroutine of its own, which would use it too.
+func (s *Stream) write(m pgproto3.FrontendMessage) error {
+	b, err := m.Encode(nil)
+	if err == nil {
+		_, err = s.conn.Conn().Write(b)
+	}
+	return err
 }
 
 // Close sends the last confirmed position, waits until the server has taken
@@ -313,7 +336,7 @@ func (s *Stream) Close(ctx context.Context) {
 	s.stop()
 	s.reporting.Wait()
 	s.interrupt.release(s.conn.Conn())
-	if s.failure.Load() == nil && s.send(s.Confirmed(), false) == nil { //nolint:contextcheck // see send
+	if s.failure.Load() == nil && s.send(s.Confirmed(), false) == nil {
 		s.finish(ctx)
 	}
 	_ = s.conn.Close(ctx)
@@ -324,8 +347,7 @@ func (s *Stream) Close(ctx context.Context) {
 func (s *Stream) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	done, err := (&pgproto3.CopyDone{}).Encode(nil)
-	if err != nil || s.conn.Frontend().SendUnbufferedEncodedCopyData(done) != nil {
+	if s.write(&pgproto3.CopyDone{}) != nil {
 		return
 	}
 	for {
