@@ -61,7 +61,7 @@ type Config struct {
 	// max.message.bytes of any topic.
 	MaxRecordBytes int
 	// ChunkRows and ChunkBytes bound what a snapshot reads at once, 1000 rows
-	// and 4 MiB if zero.
+	// and 4 MiB if zero. The bytes may be exceeded by those of fifty rows.
 	ChunkRows  int
 	ChunkBytes int
 	// Check is how often catalog and publication are compared with Tables, 10 s

@@ -1,5 +1,117 @@
 package cdc_test
 
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/cdc"
+	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/registry"
+)
+
+// childVariable has the test binary publish changes instead of testing, until
+// it is killed: what it holds is a child.
 const childVariable = "WAYBILL_CDC_CHILD"
 
-func childMain() {}
+type child struct {
+	DSN      string
+	Brokers  []string
+	Registry string
+	Config   struct {
+		Tables    []cdc.Table
+		ChunkRows int
+	}
+}
+
+func childMain() {
+	var c child
+	if err := json.Unmarshal([]byte(os.Getenv(childVariable)), &c); err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	db, err := pg.Open(ctx, c.DSN, pg.Config{})
+	if err != nil {
+		panic(err)
+	}
+	reg, err := registry.New(c.Registry, registry.Config{})
+	if err != nil {
+		panic(err)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	err = cdc.New(db, broker.Config{Brokers: c.Brokers, Logger: log}.Client, reg, cdc.Config{
+		Tables: c.Config.Tables, ChunkRows: c.Config.ChunkRows, Partitions: 3, Logger: log,
+	}).Run(ctx)
+	fmt.Fprintln(os.Stderr, "the child ended by itself:", err)
+	os.Exit(1)
+}
+
+// spawn publishes in a process of its own. kill is SIGKILL.
+func (w *world) spawn(chunkRows int, tables ...cdc.Table) (kill func()) {
+	w.t.Helper()
+	c := child{DSN: w.dsn, Brokers: w.engine.Brokers, Registry: w.url}
+	c.Config.Tables, c.Config.ChunkRows = tables, chunkRows
+	env, err := json.Marshal(c)
+	must(w.t, err)
+	cmd := exec.CommandContext(context.Background(), os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+string(env))
+	var said strings.Builder
+	cmd.Stderr = &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(w.t, cmd.Start())
+	killed := false
+	kill = func() {
+		if killed {
+			return
+		}
+		killed = true
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+			w.t.Errorf("the child: %v\n%s", err, said.String())
+		}
+	}
+	w.t.Cleanup(kill)
+	return kill
+}
+
+func TestKilledAtEveryChunkItGoesOnAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec("CREATE TABLE shop.thing (id int PRIMARY KEY, v text)", "INSERT INTO shop.thing SELECT n, 'first' FROM generate_series(0, 599) n")
+	table := w.table("thing")
+	stopWriters := w.writers("shop.thing", 600)
+	kills, before := 0, int64(0)
+	for done := false; !done; {
+		kill := w.spawn(60, table)
+		w.eventually("a chunk more", func() (bool, any) {
+			all := w.status().Tables
+			if len(all) == 0 {
+				return false, "no table"
+			}
+			s := all[0].Snapshot
+			more := s.RowsRead > before
+			done = s.Phase == "done"
+			if s.RowsRead < before {
+				w.t.Fatalf("it began again: %d rows after %d", s.RowsRead, before)
+			}
+			before = s.RowsRead
+			return more || done, s
+		})
+		kill()
+		kills++
+	}
+	if kills < 3 {
+		t.Errorf("killed %d times only", kills)
+	}
+	stopWriters()
+	w.spawn(60, table)
+	w.settle()
+	w.same(w.rebuilt(table.Topic), w.rows("shop.thing", "id::text"))
+}

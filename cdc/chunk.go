@@ -21,6 +21,7 @@ type chunk struct {
 	shape  *shape
 	at     visibility
 	items  []item
+	last   []string      // of the keys, column by column
 	placed chan struct{} // closed once the broker has acknowledged all of it
 	void   bool          // it was passed over: the table has changed. Before placed is closed.
 }
@@ -37,15 +38,21 @@ func newChunk(w *watched, at visibility) *chunk {
 }
 
 // offer puts c's watermark into the WAL, by committing the transaction that is
-// open on conn, and waits until c is published.
+// open on conn.
 func (s *session) offer(ctx context.Context, conn *pgconn.PgConn, c *chunk) error {
 	// Before the commit: the reader may meet the watermark at once.
-	s.offered.Store(c)
-	defer s.offered.CompareAndSwap(c, nil)
+	s.offered.Store(c.token, c)
 	mark := "SELECT pg_logical_emit_message(true, '" + messagePrefix + "', '" + c.token + "'); COMMIT"
 	if _, err := conn.Exec(ctx, mark).ReadAll(); err != nil {
+		s.offered.Delete(c.token)
 		return fmt.Errorf("snapshot of %s: watermark: %w", c.table, err)
 	}
+	return nil
+}
+
+// await waits until c is published.
+func (s *session) await(ctx context.Context, c *chunk) error {
+	defer s.offered.Delete(c.token)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -65,13 +72,13 @@ type chunkReader struct {
 	rows, bytes int // bounds
 }
 
-// read gives the rows after the key last, as one state of the database has
-// them, and the last of their keys. The transaction stays open; it is rolled
-// back if there is an error or no row, in which case the chunk is nil.
-func (r *chunkReader) read(ctx context.Context, after []string, shapeOf func([]field) (*shape, error)) (c *chunk, last []string, err error) {
+// read gives the rows after a key, as one state of the database has them. The
+// transaction stays open; it is rolled back if there is an error or no row, in
+// which case the chunk is nil.
+func (r *chunkReader) read(ctx context.Context, after []string, shapeOf func([]field) (*shape, error)) (c *chunk, err error) {
 	v, err := begin(ctx, r.conn)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() {
 		if c == nil {
@@ -83,29 +90,29 @@ func (r *chunkReader) read(ctx context.Context, after []string, shapeOf func([]f
 		params[i] = []byte(k)
 	}
 	if _, err := r.conn.ExecParams(ctx, r.query(len(after) > 0), params, nil, nil, nil).Close(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	rows, cols, err := r.fetch(ctx)
 	if err != nil || len(rows) == 0 {
-		return nil, nil, err
+		return nil, err
 	}
 	sh, err := shapeOf(cols)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	made := newChunk(r.table, v)
 	made.shape = sh
 	for _, row := range rows {
 		key, ok := sh.appendKey(nil, row)
 		if !ok {
-			return nil, nil, fmt.Errorf("a row has null in its primary key")
+			return nil, fmt.Errorf("a row has null in its primary key")
 		}
 		made.items = append(made.items, item{key, change{op: opRead, after: row}})
 	}
 	for _, at := range sh.keys {
-		last = append(last, string(rows[len(rows)-1][at].Data))
+		made.last = append(made.last, string(rows[len(rows)-1][at].Data))
 	}
-	return made, last, nil
+	return made, nil
 }
 
 // begin opens a transaction that sees one state of the database.
@@ -161,20 +168,26 @@ func (w *watched) from() string {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// fetch reads the cursor until there are enough rows or bytes. How many to ask
-// for it learns from those before: a few rows may be very large.
+// rowsAtOnce bounds the rows by whose size a chunk may exceed its bytes: what is
+// asked of the cursor at once comes.
+const rowsAtOnce = 50
+
+// fetch reads the cursor until there are enough rows or bytes.
 func (r *chunkReader) fetch(ctx context.Context) (rows [][]wal.Value, cols []field, err error) {
-	size := 0
-	ask := min(r.rows, 50)
+	size, largest := 0, r.bytes/4 // unless it shows: a few rows at first
 	for len(rows) < r.rows && size < r.bytes {
+		ask := min(r.rows-len(rows), rowsAtOnce, max(1, (r.bytes-size)/max(1, largest)))
 		got := r.conn.ExecParams(ctx, fmt.Sprintf("FETCH %d FROM chunk", ask), nil, nil, nil, nil)
 		if cols == nil {
 			cols = fields(got)
 		}
 		n := 0
+		if len(rows) == 0 {
+			largest = 0
+		}
 		for ; got.NextRow(); n++ {
 			row, bytes := copyRow(got.Values())
-			rows, size = append(rows, row), size+bytes
+			rows, size, largest = append(rows, row), size+bytes, max(largest, bytes)
 		}
 		if _, err := got.Close(); err != nil {
 			return nil, nil, err
@@ -182,7 +195,6 @@ func (r *chunkReader) fetch(ctx context.Context) (rows [][]wal.Value, cols []fie
 		if n < ask {
 			break
 		}
-		ask = min(r.rows-len(rows), max(1, (r.bytes-size)/(size/len(rows)+1)))
 	}
 	return rows, cols, nil
 }

@@ -56,7 +56,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, dsn: pgtest.New(t), engine: brokertest.New(t), logged: &logged{}}
+	return newWorldOn(t, pgtest.New(t))
+}
+
+func newWorldOn(t testing.TB, dsn string) *world {
+	t.Helper()
+	w := &world{t: t, dsn: dsn, engine: brokertest.New(t), logged: &logged{}}
 	db, err := pg.Open(t.Context(), w.dsn, pg.Config{})
 	must(t, err)
 	t.Cleanup(db.Close)
@@ -119,7 +124,7 @@ func (w *world) table(name string) cdc.Table {
 func (w *world) config(tables ...cdc.Table) cdc.Config {
 	return cdc.Config{
 		Tables: tables, Partitions: 3, Capabilities: w.engine.Capabilities, Retry: 20 * time.Millisecond,
-		Check: 200 * time.Millisecond, Logger: slog.New(w.logged),
+		Check: time.Second, Logger: slog.New(w.logged),
 	}
 }
 
@@ -162,7 +167,7 @@ func (w *world) eventually(claim string, ok func() (bool, any)) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("not so: %s: %v\n%s", claim, why, w.logged.last())
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -136,10 +136,20 @@ type sized struct {
 	size   int
 }
 
-// largest are the values that may be left out: the old row's, then the new
-// row's, each from the largest on, without the key.
+// largest are the values that may be left out, in that order: the old row's,
+// then the new row's, each from the largest on and without the key. Small ones
+// come last.
 func (sh *shape) largest(c change) []sized {
-	return append(sh.sizes(c.before, true), sh.sizes(c.after, false)...)
+	const small = 1 << 10
+	var large, rest []sized
+	for _, v := range append(sh.sizes(c.before, true), sh.sizes(c.after, false)...) {
+		if v.size >= small {
+			large = append(large, v)
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	return append(large, rest...)
 }
 
 func (sh *shape) sizes(row []wal.Value, before bool) (all []sized) {

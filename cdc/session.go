@@ -32,7 +32,7 @@ type session struct {
 	drifted     bool                                // told, under reconciling
 	watched     atomic.Pointer[map[string]*watched] // by schema.table; replaced as a whole
 	work        chan struct{}                       // a snapshot may be due
-	offered     atomic.Pointer[chunk]               // what the snapshotter read, for the reader
+	offered     sync.Map                            // token -> *chunk: what the snapshotter read, for the reader
 
 	// Of the reader alone:
 	ctx     context.Context // the decoder's callbacks are given none

@@ -126,25 +126,54 @@ func (s *session) snapshot(ctx context.Context, w *watched, st *state) error {
 	return nil
 }
 
+// chunksAtOnce bounds the chunks on their way: while one waits for its place in
+// the stream and for the broker, the next is read.
+const chunksAtOnce = 4
+
 func (s *session) readTable(ctx context.Context, conn *pgxpool.Conn, w *watched, st *state) error {
 	r := &chunkReader{conn: conn.Conn().PgConn(), table: w, rows: s.cfg.ChunkRows, bytes: s.cfg.ChunkBytes}
+	var way []*chunk
+	defer func() {
+		for _, c := range way {
+			s.offered.Delete(c.token)
+		}
+	}()
+	after := st.LastKey
 	for {
-		c, last, err := r.read(ctx, st.LastKey, func(cols []field) (*shape, error) { return s.schemas.shape(ctx, s.db, w, cols) })
+		c, err := r.read(ctx, after, func(cols []field) (*shape, error) { return s.schemas.shape(ctx, s.db, w, cols) })
 		if err != nil {
 			return fmt.Errorf("snapshot of %s: %w", w, err)
 		}
 		if c == nil {
-			return st.sweeping(ctx, s.db, s.cfg.Slot)
+			break
 		}
 		if err := s.offer(ctx, r.conn, c); err != nil {
 			return err
 		}
-		st.LastKey, st.RowsRead = last, st.RowsRead+int64(len(c.items))
-		if err := st.progress(ctx, s.db, s.cfg.Slot); err != nil {
+		way, after = append(way, c), c.last
+		if len(way) == chunksAtOnce {
+			if err := s.settle(ctx, st, way[0]); err != nil {
+				return err
+			}
+			way = way[1:]
+		}
+	}
+	for ; len(way) > 0; way = way[1:] {
+		if err := s.settle(ctx, st, way[0]); err != nil {
 			return err
 		}
-		s.metrics.snapshot(st)
 	}
+	return st.sweeping(ctx, s.db, s.cfg.Slot)
+}
+
+// settle waits until a chunk is published and writes down that it is.
+func (s *session) settle(ctx context.Context, st *state, c *chunk) error {
+	if err := s.await(ctx, c); err != nil {
+		return err
+	}
+	st.LastKey, st.RowsRead = c.last, st.RowsRead+int64(len(c.items))
+	s.metrics.snapshot(st)
+	return st.progress(ctx, s.db, s.cfg.Slot)
 }
 
 // waitVisible waits until all transactions that are open now have ended. Those

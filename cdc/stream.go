@@ -193,12 +193,14 @@ func (s *session) Message(m wal.Message) error {
 		s.wake()
 		return nil
 	}
-	c := s.offered.Load()
-	if c == nil || !m.Transactional || string(m.Content) != c.token {
+	if !m.Transactional {
+		return nil
+	}
+	c, ok := s.offered.LoadAndDelete(string(m.Content))
+	if !ok {
 		return nil // of a process that was here before, or forged
 	}
-	s.offered.Store(nil)
-	return s.place(c)
+	return s.place(c.(*chunk))
 }
 
 // place publishes the rows of c that the stream has not overtaken.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -17,9 +16,8 @@ import (
 )
 
 // A sweep finds the keys a topic has and its table has not: of rows that went
-// while nobody listened. It reads the topic, up to where that ended when the
-// snapshot began, into waybill.cdc_keys, which knows of each key whether its
-// last record is a row or a tombstone. Then it looks the live ones up in the
+// while nobody listened. It reads the topic into waybill.cdc_keys, which knows
+// of each key whether its last record is a row or a tombstone. Then it looks the live ones up in the
 // table, chunk by chunk, under watermarks as any other chunk: a key that is
 // missing in the table and has not come back in the stream is deleted in the
 // topic.
@@ -84,35 +82,65 @@ func (s *session) closeSweep(ctx context.Context, db querier, st *state) error {
 // keysAtOnce bounds the records whose keys are written down together.
 const keysAtOnce = 5000
 
-// readKeys reads the topic's keys.
+// readKeys reads the topic's keys, up to where it ended when the snapshot
+// began, and then what has become of them since: those that the stream has
+// deleted need not be deleted again.
 func (s *session) readKeys(ctx context.Context, w *watched, st *state, sw *sweepState) error {
-	r, err := s.newTopicReader(w.Topic, sw.readTo, st.SweepTo)
-	if err != nil || r == nil {
+	now, err := s.topicEnds(ctx, w.Topic)
+	if err != nil {
 		return err
 	}
-	defer r.client.Close()
+	for p := range now {
+		if st.SweepTo[p] == 0 { // whatever is in it came with the snapshot
+			delete(now, p)
+		}
+	}
+	for _, part := range []struct {
+		to    map[int32]int64
+		known bool
+	}{{st.SweepTo, false}, {now, true}} {
+		r, err := s.newTopicReader(w.Topic, sw.readTo, part.to)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		err = s.writeAllKeys(ctx, st, r, part.known)
+		r.client.Close()
+		if err != nil {
+			return err
+		}
+		sw.readTo = r.at
+	}
+	return nil
+}
+
+func (s *session) writeAllKeys(ctx context.Context, st *state, r *topicReader, known bool) error {
 	for !r.done() {
 		live, err := r.read(ctx, keysAtOnce)
 		if err != nil {
 			return err
 		}
-		if err := s.writeKeys(ctx, st, r.at, live); err != nil {
+		if err := s.writeKeys(ctx, st, r.at, live, known); err != nil {
 			return err
 		}
-		sw.readTo = maps.Clone(r.at)
 	}
 	return nil
 }
 
-func (s *session) writeKeys(ctx context.Context, st *state, at map[int32]int64, live map[string]bool) error {
+// writeKeys writes keys down, only those that are known if so asked.
+func (s *session) writeKeys(ctx context.Context, st *state, at map[int32]int64, live map[string]bool, known bool) error {
 	digests, keys, alive := make([]uuid.UUID, 0, len(live)), make([][]byte, 0, len(live)), make([]bool, 0, len(live))
 	for key, l := range live {
 		digests, keys, alive = append(digests, digest(key)), append(keys, []byte(key)), append(alive, l)
 	}
 	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		err := exec(ctx, tx, `INSERT INTO waybill.cdc_keys (slot, name, digest, key, live)
-			SELECT $1, $2, * FROM unnest($3::uuid[], $4::bytea[], $5::boolean[])
-			ON CONFLICT (slot, name, digest) DO UPDATE SET live = excluded.live`, s.cfg.Slot, st.Name, digests, keys, alive)
+		err := exec(ctx, tx, `WITH read AS (SELECT * FROM unnest($3::uuid[], $4::bytea[], $5::boolean[]) AS r (digest, key, live))
+			INSERT INTO waybill.cdc_keys (slot, name, digest, key, live)
+			SELECT $1, $2, digest, key, live FROM read r
+			WHERE NOT $6 OR EXISTS (SELECT FROM waybill.cdc_keys k WHERE k.slot = $1 AND k.name = $2 AND k.digest = r.digest)
+			ON CONFLICT (slot, name, digest) DO UPDATE SET live = excluded.live`, s.cfg.Slot, st.Name, digests, keys, alive, known)
 		if err != nil {
 			return err
 		}
@@ -149,6 +177,9 @@ func (s *session) sweepChunk(ctx context.Context, conn *pgxpool.Conn, w *watched
 	}
 	open = false
 	if err := s.offer(ctx, pgc, c); err != nil {
+		return false, err
+	}
+	if err := s.await(ctx, c); err != nil {
 		return false, err
 	}
 	if err := st.swept(ctx, s.db, s.cfg.Slot, int64(len(missing))); err != nil {
