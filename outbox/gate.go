@@ -63,6 +63,7 @@ type Gate struct {
 	oldest      *time.Time // of the last count
 	wal         level      // of the last look
 	countAt     time.Time  // when the next count is due
+	countErr    error      // of the last count
 	unreachable bool
 	began       time.Time
 	opened      bool           // ever

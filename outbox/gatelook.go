@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	lookTimeout  = 5 * time.Second
-	countTimeout = 30 * time.Second
+	lookTimeout = 5 * time.Second
+	// countTimeout is for a partition that has been stopped for days: all that
+	// was written since is then looked at.
+	countTimeout = 2 * time.Minute
 	// costShare is how much longer than a look the pause after it is.
 	costShare = 19
 	// maxRetryAfter bounds what a refused writer is told, who does not know
@@ -41,9 +43,10 @@ func (g *Gate) look(ctx context.Context) (s GateState, wait time.Duration) {
 	g.wal.set(slot.used(), s.MaxWAL)
 	s.WAL = g.wal.value
 	if !g.cfg.Message && !time.Now().Before(g.countAt) {
-		s.Err = g.count(ctx, slot)
+		g.countErr = g.count(ctx, slot)
 		s.Backlog, s.Oldest = g.backlog.value, g.oldest
 	}
+	s.Err = g.countErr // until a count succeeds
 	s.Closed = g.closed(s, slot, wait)
 	if s.Closed != nil && s.Closed.Reason == SlotMissing {
 		wait /= 10 // the relay is about to make it, and everybody waits
