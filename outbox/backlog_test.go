@@ -96,3 +96,26 @@ func pagesRead(t *testing.T, db *pgxpool.Pool, below int64) int64 {
 	t.Fatalf("nothing was read: %s", text)
 	return 0
 }
+
+// What a gate adds to a write.
+func BenchmarkOpenGate(b *testing.B) {
+	g := &Gate{}
+	g.state.Store(&GateState{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if g.refusal() != nil {
+			b.Fatal("closed")
+		}
+	}
+}
+
+func BenchmarkClosedGate(b *testing.B) {
+	g := &Gate{}
+	g.state.Store(&GateState{Closed: &OverloadError{}})
+	b.ReportAllocs()
+	for b.Loop() {
+		if g.refusal() == nil {
+			b.Fatal("open")
+		}
+	}
+}
