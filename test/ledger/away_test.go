@@ -26,7 +26,7 @@ func TestBrokerAwayIsWaitedFor(t *testing.T) {
 	}
 	h := newHouse(t, modes[0])
 	r := h.startRelay()
-	h.probe()
+	h.begin()
 	w := h.write(seed(t), 4)
 	h.flows("before")
 	before := memory(t, r)

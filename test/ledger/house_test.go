@@ -44,7 +44,7 @@ func newHouse(t *testing.T, m mode) *house {
 	t.Helper()
 	h := &house{t: t, mode: m, database: newDatabase(t), broker: proc.Broker(t)}
 	h.contract = event.MustContract(brokertest.Topic(t, "ledger"), "/test", notedSchema)
-	h.ob = outbox.New([]*event.Contract{h.contract}, outbox.Config{})
+	h.ob = outbox.New([]*event.Contract{h.contract}, m.writes)
 	h.kafka = h.broker.Kafka
 	if brokertest.Kafka() {
 		h.kafka, h.caps = os.Getenv(brokertest.Variable), broker.Kafka()

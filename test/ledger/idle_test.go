@@ -16,7 +16,7 @@ func TestIdleOutboxKeepsNoWALOfABusyDatabase(t *testing.T) {
 	beside(t)
 	h := newHouse(t, modes[0])
 	h.startRelay()
-	h.probe()
+	h.begin()
 	admin := h.pool(h.database.server().AdminDSN())
 	if _, err := admin.Exec(t.Context(), `CREATE DATABASE busy`); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/waybillhq/waybill/broker/brokertest"
 )
 
 // wholeRun tells a run of this package for its own sake, by `make test-ledger`
@@ -60,7 +58,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	beside(t)
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			if !m.here(wholeRun() || brokertest.Kafka()) {
+			if !m.here() {
 				t.Skip(m.elsewhere())
 			}
 			killAndReckon(t, m, kills(t), seed(t))
@@ -74,7 +72,7 @@ func killAndReckon(t *testing.T, m mode, n int, seed uint64) {
 	h.addRelay()
 	h.addRelay()
 	h.keepAll()
-	h.needMode()
+	h.begin()
 	w := h.write(seed, 8)
 	h.kill(n, rand.New(rand.NewPCG(seed, 0)))
 	h.flows("after the last kill")

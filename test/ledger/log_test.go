@@ -146,10 +146,14 @@ func (t *tail) has(token string) bool {
 }
 
 // missing are up to five of the facts that were not read yet, and how many
-// there are.
+// there are, or at least are.
 func (t *tail) missing(facts map[string]fact) (some []string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if n = len(facts) - len(t.tokens); n > 0 { // not looked at one by one: it would keep the reader from its work
+		return nil, n
+	}
+	n = 0
 	for token := range facts {
 		if _, ok := t.tokens[token]; !ok {
 			if n++; n <= 5 {

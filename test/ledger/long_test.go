@@ -17,7 +17,7 @@ func TestLongTransactionHoldsNobodyUp(t *testing.T) {
 	beside(t)
 	h := newHouse(t, modes[0])
 	r := h.startRelay()
-	h.probe()
+	h.begin()
 	h.dropLastDay()
 	long, err := h.db.Begin(t.Context())
 	h.must(err)

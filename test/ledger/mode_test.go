@@ -1,15 +1,17 @@
 package ledger
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/waybillhq/waybill/broker/brokertest"
+	"github.com/waybillhq/waybill/outbox"
 )
 
 // mode is a way of carrying the outbox to the log.
 type mode struct {
-	name string
-	env  []string // of the relays
+	name   string
+	env    []string      // of the relays
+	writes outbox.Config // of the writers
 	// table: events are rows, and marked. slot: events are read from the WAL.
 	table, slot bool
 	// once: readers of committed records see no copies. On Kafka alone.
@@ -21,12 +23,16 @@ type mode struct {
 var modes = []mode{
 	{name: "wal", table: true, slot: true},
 	{name: "poll", env: []string{"WAYBILL_OUTBOX_RELAY=poll"}, table: true, long: true},
-	{name: "message", env: []string{"WAYBILL_OUTBOX_RELAY=message"}, slot: true, long: true},
+	{name: "message", env: []string{"WAYBILL_OUTBOX_RELAY=message"}, writes: outbox.Config{Messages: true}, slot: true, long: true},
 	{name: "exactly once", env: []string{"WAYBILL_OUTBOX_EXACTLY_ONCE=true"}, table: true, slot: true, once: true, long: true},
+	{
+		name: "exactly once by polling", env: []string{"WAYBILL_OUTBOX_EXACTLY_ONCE=true", "WAYBILL_OUTBOX_RELAY=poll"},
+		table: true, once: true, long: true,
+	},
 }
 
-func (m mode) here(long bool) bool {
-	return (long || !m.long) && (brokertest.Kafka() || !m.once)
+func (m mode) here() bool {
+	return (wholeRun() || !m.long) && (brokertest.Kafka() || !m.once)
 }
 
 func (m mode) elsewhere() string {
@@ -36,27 +42,20 @@ func (m mode) elsewhere() string {
 	return "run by make test-ledger"
 }
 
-// needMode skips the test where the relay was built without its mode: what it
-// then does in its stead has a test of its own.
-func (h *house) needMode() {
+// begin waits until the relays carry a first event, and holds them to their
+// mode: what they do is known by its traces.
+func (h *house) begin() {
 	h.t.Helper()
-	h.probe()
-	if why := h.otherMode(); why != "" {
-		h.t.Skipf("this relay has no mode %s: %s", h.mode.name, why)
+	if h.mode.slot { // without a table, nothing may be written before there is one
+		h.eventually(time.Minute, func() (bool, string) {
+			return h.number(`SELECT count(*) FROM waybill.outbox_slots WHERE complete_at IS NOT NULL`) > 0, "there is no slot"
+		})
 	}
-}
-
-// otherMode tells by its traces that the relay works in another mode.
-func (h *house) otherMode() string {
+	h.probe()
 	rows := h.number(`SELECT count(*) FROM waybill.outbox_events`)
 	slots := h.number(`SELECT count(*) FROM pg_replication_slots WHERE database = current_database()`)
-	switch {
-	case !h.mode.table && rows > 0:
-		return fmt.Sprintf("%d events are rows of the table", rows)
-	case !h.mode.slot && slots > 0:
-		return "it reads the WAL"
-	case h.mode.once && h.tail.markers() == 0:
-		return "it publishes without transactions"
+	if h.mode.table != (rows > 0) || h.mode.slot != (slots > 0) || h.mode.once && h.tail.markers() == 0 {
+		h.t.Fatalf("the relay does not work in mode %s: %d rows, %d slots, %d ends of transactions",
+			h.mode.name, rows, slots, h.tail.markers())
 	}
-	return ""
 }

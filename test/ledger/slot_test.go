@@ -12,19 +12,22 @@ func TestSlotAndPublicationLostUnderLoad(t *testing.T) {
 	beside(t)
 	h := newHouse(t, modes[0])
 	h.addRelay()
+	h.addRelay()
 	h.keepAll()
-	h.probe()
+	h.begin()
 	w := h.write(seed(t), 6)
 	h.flows("before")
 
 	h.dropSlot()
 	h.told("level=ERROR", "replication slot is gone")
+	h.noted("slot_gone")
 	h.flows("after the slot was dropped")
 
 	h.exec(`DROP PUBLICATION waybill_outbox`)
 	pause(t.Context(), time.Second) // of writes that no publication carries
 	h.exec(`CREATE PUBLICATION waybill_outbox FOR TABLE waybill.outbox_events WITH (publish = 'insert', publish_via_partition_root = true)`)
 	h.told("level=ERROR", "publication")
+	h.noted("slot_lost")
 	h.flows("after the publication was dropped and made again")
 
 	w.stop()
@@ -53,5 +56,14 @@ func (h *house) told(parts ...string) {
 			}
 		}
 		return false, fmt.Sprintf("no relay says %q", parts)
+	})
+}
+
+// noted waits for an incident of the relay's.
+func (h *house) noted(kind string) {
+	h.t.Helper()
+	h.eventually(time.Minute, func() (bool, string) {
+		return h.number(`SELECT count(*) FROM waybill.incidents WHERE part = 'relay' AND kind = $1`, kind) > 0,
+			"there is no incident " + kind
 	})
 }

@@ -12,7 +12,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	beside(t)
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			if !m.here(wholeRun()) {
+			if !m.here() {
 				t.Skip(m.elsewhere())
 			}
 			takeOver(t, m)
@@ -23,7 +23,7 @@ func TestStandbyTakesOver(t *testing.T) {
 func takeOver(t *testing.T, m mode) {
 	h := newHouse(t, m)
 	active := h.startRelay()
-	h.needMode()
+	h.begin()
 	standby := h.startRelay()
 	h.standsBy(standby, 1)
 	w := h.write(seed(t), 6)
