@@ -21,10 +21,11 @@ const (
 	RoleAnalytics = "analytics" // read models from the log
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
+	RoleCDC       = "cdc"       // changes of tables to log
 )
 
 // Roles is every role.
-func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI} }
+func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC} }
 
 // App is a running Waybill.
 type App struct {

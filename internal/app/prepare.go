@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybillhq/waybill/broker"
+	"github.com/waybillhq/waybill/cdc"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
@@ -59,7 +60,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
 	if err := pg.Migrate(ctx, db, incident.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
-		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
+		tenants.Migration(), orders.Migration(), analytics.Migration(), cdc.Migration()); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)

@@ -34,6 +34,8 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return a.startRelay(ctx)
 	case RoleAPI:
 		return a.startAPI(ctx, p)
+	case RoleCDC:
+		return a.startCDC(ctx)
 	}
 	return fmt.Errorf("unknown role %q", role)
 }

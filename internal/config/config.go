@@ -43,6 +43,7 @@ type Config struct {
 	RegistrySecret string
 	RegistryBearer string
 	Outbox         Outbox
+	CDC            CDC
 }
 
 // Outbox is how events leave the database.
@@ -142,6 +143,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_backlog %d: want a number of events, or leave it out for a million", c.Outbox.MaxBacklog))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
+	errs = append(errs, c.CDC.check())
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

@@ -37,6 +37,7 @@ type file struct {
 		Bearer   string `yaml:"bearer"`
 	} `yaml:"registry"`
 	Outbox Outbox `yaml:"outbox"`
+	CDC    CDC    `yaml:"cdc"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -50,7 +51,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox = in.Outbox
+	c.Outbox, c.CDC = in.Outbox, in.CDC
 	if s := in.Kafka.SASL; s != nil {
 		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
 	}
