@@ -3,11 +3,14 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/waybillhq/waybill/outbox/tables"
@@ -21,6 +24,9 @@ import (
 // comes back on the same data and port.
 type database struct {
 	cfg local.Config
+	// name is of this run alone: a relay that publishes exactly once keeps its
+	// place on the broker under it, and a real Kafka is shared.
+	name string
 
 	mu  sync.Mutex
 	srv *local.Server
@@ -32,12 +38,42 @@ func newDatabase(t *testing.T) *database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &database{cfg: local.Config{Dir: pgtest.Dir(t), Port: port}}
+	d := &database{
+		cfg:  local.Config{Dir: pgtest.Dir(t), Port: port},
+		name: fmt.Sprintf("ledger_%08x", rand.Uint32()),
+	}
 	if err := d.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.server().Stop(context.Background()) })
+	if err := d.create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return d
+}
+
+func (d *database) create(ctx context.Context) error {
+	admin, err := pgx.Connect(ctx, d.server().AdminDSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
+	role, err := pgx.ParseConfig(d.server().DSN())
+	if err != nil {
+		return err
+	}
+	_, err = admin.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s OWNER %s", d.name, role.User))
+	return err
+}
+
+// dsn is the application's, to the database of this run.
+func (d *database) dsn() string {
+	u, err := url.Parse(d.server().DSN())
+	if err != nil {
+		return ""
+	}
+	u.Path = "/" + d.name
+	return u.String()
 }
 
 func (d *database) start(ctx context.Context) error {
@@ -77,7 +113,7 @@ func (d *database) member() *member {
 // open gives a pool on tables that are ready for writers.
 func (h *house) open() {
 	h.t.Helper()
-	db, err := pg.Open(h.t.Context(), h.database.server().DSN(), pg.Config{MaxConns: 24, IdleInTransaction: -1})
+	db, err := pg.Open(h.t.Context(), h.database.dsn(), pg.Config{MaxConns: 24, IdleInTransaction: -1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (h *house) addRelay() *relay {
 	w := proc.Role(h.t, "relay")
 	w.Log = log
 	w.Env = append([]string{
-		"WAYBILL_DATABASE_URL=" + h.database.server().DSN(),
+		"WAYBILL_DATABASE_URL=" + h.database.dsn(),
 		"WAYBILL_KAFKA_BROKERS=" + h.kafka,
 		"WAYBILL_REGISTRY_URL=" + h.broker.Registry,
 	}, h.mode.env...)

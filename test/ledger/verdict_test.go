@@ -83,43 +83,6 @@ func (h *house) checkLog(facts map[string]fact, log []entry) {
 	}
 }
 
-// checkMarks: every row is marked, and a mark says where its event is.
-func (h *house) checkMarks(log []entry) {
-	h.t.Helper()
-	h.eventually(time.Minute, func() (bool, string) {
-		n, err := ask[int64](h.t.Context(), h.db, `SELECT count(*) FROM waybill.outbox_events e
-			WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`)
-		return err == nil && n == 0, fmt.Sprintf("%d rows have no mark, %v", n, err)
-	})
-	type place struct {
-		partition int32
-		offset    int64
-	}
-	ids := map[place]string{}
-	for _, e := range log {
-		ids[place{e.partition, e.offset}] = e.id
-	}
-	rows, err := h.db.Query(h.t.Context(), `SELECT id::text, log_partition, log_offset FROM waybill.outbox_published`)
-	h.must(err)
-	var id string
-	var p place
-	wrong, unplaced := 0, 0
-	_, err = pgx.ForEachRow(rows, []any{&id, &p.partition, &p.offset}, func() error {
-		if p.offset < 0 { // the broker knew the batch already, and not from where
-			unplaced++
-		} else if ids[p] != id {
-			if wrong++; wrong <= 5 {
-				h.t.Errorf("a mark has event %s at %d@%d, where the log has %q", id, p.partition, p.offset, ids[p])
-			}
-		}
-		return nil
-	})
-	h.must(err)
-	if unplaced > 0 {
-		h.t.Logf("%d marks without a place", unplaced)
-	}
-}
-
 // atRest: nothing is stopped, and where a slot is read, it is being read.
 func (h *house) atRest() {
 	h.t.Helper()
