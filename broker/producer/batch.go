@@ -29,11 +29,11 @@ type Batch[T any] struct {
 
 	buf     []byte // the batch as it is sent, from its header on
 	ends    []int  // where each record ends in buf
-	made    time.Time
 	id      identity
 	first   int32 // sequence number of the first record
 	sealed  bool  // no more records
 	sent    bool  // it has its identity and sequence for good
+	unsure  bool  // the broker may have taken it under them, whatever it says next
 	refused error // what it is refused for without being sent
 }
 
@@ -66,7 +66,6 @@ func (b *Batch[T]) fits(size, limit int) bool {
 // add appends r, whose body takes size bytes.
 func (b *Batch[T]) add(r *Record, delta, size int, tag T) {
 	if len(b.buf) == 0 {
-		b.made = time.Now()
 		b.buf = append(b.buf, make([]byte, headerSize)...)
 	}
 	buf := appendVarint(b.buf, size)
@@ -103,7 +102,9 @@ func bodySize(r *Record, delta int) int {
 	return n
 }
 
-// seal writes the header. It is written again when the identity changes.
+// seal writes the header. It is written again with other numbers, and then has
+// another time: a broker that bounds how old records may be would never take
+// what waited for too long.
 func (b *Batch[T]) seal(inTransaction bool) {
 	h := b.buf[:headerSize]
 	clear(h)
@@ -115,7 +116,7 @@ func (b *Batch[T]) seal(inTransaction bool) {
 	}
 	n := len(b.Tags)
 	binary.BigEndian.PutUint32(h[atLastDelta:], uint32(n-1))
-	at := uint64(b.made.UnixMilli())
+	at := uint64(time.Now().UnixMilli())
 	binary.BigEndian.PutUint64(h[atFirstTime:], at)
 	binary.BigEndian.PutUint64(h[atMaxTime:], at)
 	binary.BigEndian.PutUint64(h[atProducer:], uint64(b.id.producer))
@@ -129,7 +130,6 @@ func (b *Batch[T]) seal(inTransaction bool) {
 // their batch are part of them, so those that move are written anew.
 func (b *Batch[T]) split(next *Batch[T]) {
 	half := len(b.Tags) / 2
-	next.made = b.made
 	next.buf = append(next.buf, make([]byte, headerSize)...)
 	start := b.ends[half-1]
 	cut := start
@@ -140,7 +140,6 @@ func (b *Batch[T]) split(next *Batch[T]) {
 	next.sealed = true
 	clear(b.Tags[half:])
 	b.buf, b.ends, b.Tags = b.buf[:cut], b.ends[:half], b.Tags[:half]
-	b.sent = false
 }
 
 // move appends a record as it stands in another batch, at place delta here.

@@ -21,10 +21,12 @@ type Partition[T any] struct {
 	timer    *time.Timer // it waits to be sent again
 	failures int         // in a row
 	since    time.Time   // the first of them
+	unknown  time.Time   // since when the broker knows no such topic; zero if it does
 	stopped  bool        // the first of queue was refused
 	closed   bool        // takes no records
 	limit    int         // of a batch, in bytes
 	id       identity
+	own      bool  // its next identity is no other partition's
 	next     int32 // sequence number
 }
 
@@ -58,10 +60,28 @@ func (q *Partition[T]) Append(r *Record, tag T) bool {
 		size = bodySize(r, 0)
 	}
 	if size > q.p.cfg.MaxRecordBytes {
-		q.oversize(b, size, tag)
+		q.reject(b, &TooLargeError{Size: size, Limit: q.p.cfg.MaxRecordBytes}, tag)
 	} else {
 		b.add(r, delta, size, tag)
 	}
+	wake := q.makeReady()
+	q.p.mu.Unlock()
+	if wake {
+		q.p.signal()
+	}
+	return true
+}
+
+// Reject queues the refusal of a record that cannot be made: its partition
+// stops at it, when all before it are through. It tells false, and does
+// nothing, if the partition is closed.
+func (q *Partition[T]) Reject(why error, tag T) bool {
+	q.p.mu.Lock()
+	if q.closed {
+		q.p.mu.Unlock()
+		return false
+	}
+	q.reject(q.open(), why, tag)
 	wake := q.makeReady()
 	q.p.mu.Unlock()
 	if wake {
@@ -85,15 +105,14 @@ func (q *Partition[T]) open() *Batch[T] {
 	return b
 }
 
-// oversize puts in a record's place that it is refused: it has to wait for its
+// reject puts in a record's place that it is refused: it has to wait for its
 // turn, or the order would not hold.
-func (q *Partition[T]) oversize(b *Batch[T], size int, tag T) {
+func (q *Partition[T]) reject(b *Batch[T], why error, tag T) {
 	if len(b.Tags) > 0 {
 		b = q.open()
 	}
 	b.Tags = append(b.Tags, tag)
-	b.sealed = true
-	b.refused = &TooLargeError{Size: size, Limit: q.p.cfg.MaxRecordBytes}
+	b.sealed, b.refused = true, why
 }
 
 // makeReady puts q where the dispatcher looks.
@@ -143,7 +162,9 @@ func (q *Partition[T]) Open() {
 // behind it.
 func (q *Partition[T]) Retry() {
 	q.p.mu.Lock()
-	q.stopped = false
+	if q.stopped { // what the topic takes may have changed
+		q.stopped, q.limit = false, q.p.cfg.MaxBatchBytes
+	}
 	wake := q.makeReady()
 	q.p.mu.Unlock()
 	if wake {
@@ -151,22 +172,25 @@ func (q *Partition[T]) Retry() {
 	}
 }
 
-// Skip drops the refused record of a stopped partition, sends what is behind
-// it, and gives the record's tag. It tells false if none is refused.
-func (q *Partition[T]) Skip() (tag T, ok bool) {
+// Skip drops the refused record of a stopped partition if it is the one, sends
+// what is behind it, and gives the record's tag. It tells false, and does
+// nothing, if there is no such record.
+func (q *Partition[T]) Skip(is func(T) bool) (tag T, ok bool) {
 	q.p.mu.Lock()
-	if q.stopped && len(q.queue) > 0 {
-		b := q.queue[0]
-		for len(b.Tags) > 1 { // the whole topic was refused
-			q.cut(b)
-		}
-		tag, ok = b.Tags[0], true
-		q.pop()
-		q.p.moved.Broadcast()
+	if !q.stopped || len(q.queue) == 0 || !is(q.queue[0].Tags[0]) {
+		q.p.mu.Unlock()
+		return tag, false
 	}
+	b := q.queue[0]
+	for len(b.Tags) > 1 { // the whole topic was refused
+		q.cut(b)
+	}
+	tag = b.Tags[0]
+	q.pop()
+	q.p.moved.Broadcast()
 	q.p.mu.Unlock()
 	q.Retry()
-	return tag, ok
+	return tag, true
 }
 
 // Discard empties the queue of a stopped partition, which then is as new, and
@@ -182,7 +206,7 @@ func (q *Partition[T]) Discard() []T {
 		tags = append(tags, b.Tags...)
 	}
 	clear(q.queue)
-	q.queue, q.stopped = q.queue[:0], false
+	q.queue, q.stopped, q.limit = q.queue[:0], false, q.p.cfg.MaxBatchBytes
 	q.p.moved.Broadcast()
 	return tags
 }
@@ -202,6 +226,21 @@ func (q *Partition[T]) pop() {
 	n := copy(q.queue, q.queue[1:])
 	q.queue[n] = nil
 	q.queue = q.queue[:n]
+}
+
+// unnumber takes the numbers back of a batch that the broker refused, for the
+// next one to have. If it may be in the log after all, as when an answer was
+// lost before, no other may have them: the broker would take that for the same
+// batch and acknowledge what it does not write.
+func (q *Partition[T]) unnumber(b *Batch[T]) {
+	switch {
+	case !b.sent:
+	case b.unsure:
+		q.id, q.own = noIdentity, true
+	default:
+		q.next = b.first
+	}
+	b.sent, b.unsure = false, false
 }
 
 // retryLater keeps q out of the dispatcher's sight for a while, longer each

@@ -92,11 +92,10 @@ func (p *Producer[T]) send(r *request[T]) {
 	errs := make([]error, len(r.batches))
 	err := p.number(r.batches)
 	if err == nil {
-		err = p.join(r.batches)
+		err = p.join(r.batches, errs)
 	}
 	if err != nil && p.broken(err) {
-		p.cfg.Failed(err)
-		p.stop()
+		p.fail(err)
 	}
 	if err == nil {
 		err = p.exchange(r, errs)
@@ -104,14 +103,22 @@ func (p *Producer[T]) send(r *request[T]) {
 	p.mu.Lock()
 	p.requests[r.broker]--
 	p.mu.Unlock()
+	lost := map[*Topic[T]]bool{} // leaders to look for, after the rest: no other batch waits for that
 	for i, b := range r.batches {
+		var look bool
 		if err != nil {
-			p.settle(b, err, false)
+			look = p.settle(b, err, false)
 		} else {
-			p.settle(b, errs[i], true)
+			look = p.settle(b, errs[i], true)
+		}
+		if look {
+			lost[b.Partition.Topic] = true
 		}
 	}
 	p.signal()
+	for t := range lost {
+		p.refresh(t)
+	}
 }
 
 // number gives the batches identity and sequence numbers.
@@ -121,46 +128,39 @@ func (p *Producer[T]) number(batches []*Batch[T]) error {
 			continue
 		}
 		q := b.Partition
-		id, err := p.identityOf(q)
-		if err != nil {
+		if err := p.identify(q); err != nil {
 			return err
 		}
-		b.id, b.first, b.sent = id, q.next, true
+		b.id, b.first, b.sent = q.id, q.next, true
 		q.next = int32((int64(q.next) + int64(len(b.Tags))) & 0x7fffffff)
 		b.seal(p.cfg.TransactionalID != "")
 	}
 	return nil
 }
 
-// identityOf is the common identity, or one of q's own after its sequence was
-// broken.
-func (p *Producer[T]) identityOf(q *Partition[T]) (identity, error) {
-	p.mu.Lock()
-	id, common := q.id, p.id
-	p.mu.Unlock()
-	if id != noIdentity {
-		return id, nil
+// identify gives q, whose first batch flies, the common identity, or one of its
+// own after its sequence was broken.
+func (p *Producer[T]) identify(q *Partition[T]) error {
+	if q.id != noIdentity {
+		return nil
 	}
-	if common == noIdentity || q.next == renumber {
+	p.mu.Lock()
+	id := p.id
+	p.mu.Unlock()
+	if id == noIdentity || q.own {
 		var err error
-		if common, err = p.newIdentity(p.ctx); err != nil {
-			return noIdentity, err
+		if id, err = p.newIdentity(p.ctx); err != nil {
+			return err
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.id == noIdentity {
-		p.id = common
+		p.id = id
 	}
-	q.id = common
-	if q.next == renumber {
-		q.next = 0
-	}
-	return q.id, nil
+	q.id, q.next, q.own = id, 0, false
+	return nil
 }
-
-// renumber marks a partition whose sequence starts anew.
-const renumber = -1
 
 // exchange puts the broker's word on each batch in errs.
 func (p *Producer[T]) exchange(r *request[T], errs []error) error {
@@ -170,13 +170,21 @@ func (p *Producer[T]) exchange(r *request[T], errs []error) error {
 		req.TransactionID = &p.cfg.TransactionalID
 	}
 	req.TimeoutMillis = int32(answerTimeout.Milliseconds())
-	for _, b := range r.batches {
-		addTo(req, b)
+	for i, b := range r.batches {
+		if errs[i] == nil {
+			addTo(req, b)
+		}
+	}
+	if len(req.Topics) == 0 {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, answerTimeout+5*time.Second)
 	defer cancel()
 	answer, err := p.client.Broker(int(r.broker)).Request(ctx, req)
 	if err != nil {
+		for _, b := range r.batches {
+			b.unsure = true
+		}
 		return err
 	}
 	resp, ok := answer.(*kmsg.ProduceResponse)
@@ -184,7 +192,10 @@ func (p *Producer[T]) exchange(r *request[T], errs []error) error {
 		return fmt.Errorf("unexpected answer %T", answer)
 	}
 	for i, b := range r.batches {
-		errs[i] = read(resp, b)
+		if errs[i] == nil {
+			errs[i] = read(resp, b)
+			b.unsure = b.unsure || maybeTaken(errs[i])
+		}
 	}
 	return nil
 }

@@ -3,36 +3,51 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// settle deals with the broker's word on a batch, or with the lack of one.
-func (p *Producer[T]) settle(b *Batch[T], err error, answered bool) {
+// settle deals with the broker's word on a batch, or with the lack of one. It
+// tells whether the partition's leader has to be looked for.
+func (p *Producer[T]) settle(b *Batch[T], err error, answered bool) (look bool) {
 	q := b.Partition
+	unknown := answered && q.unknownFor(isUnknown(err), p.cfg.UnknownTopic)
 	switch {
-	case !answered && p.ctx.Err() == nil:
-		p.again(b, err, func() {})
-		p.refresh(q.Topic)
 	case err == nil, errors.Is(err, kerr.DuplicateSequenceNumber):
 		p.acked(b)
 	case p.ctx.Err() != nil: // the end
+	case !answered:
+		p.again(b, err)
+		return true
 	case p.broken(err):
-		p.cfg.Failed(err)
-		p.stop()
+		p.fail(err)
 	case forgotten(err):
-		p.again(b, err, func() {
-			q.id, q.next, b.sent = noIdentity, renumber, false
-		})
-	case isUnknown(err) && q.unknownFor(p.cfg.UnknownTopic), final(err) && len(b.Tags) == 1, ofTopic(err):
+		b.unsure = true
+		q.unnumber(b)
+		p.again(b, err)
+	case p.cfg.TransactionalID != "" && b.unsure && (unknown || final(err)):
+		// It may be part of the transaction, and would be published again.
+		p.fail(fmt.Errorf("refused after the broker may have taken it: %w", err))
+	case unknown, final(err) && len(b.Tags) == 1, ofTopic(err):
 		p.refuse(b, err)
 	case final(err):
 		p.halve(b, err)
 	default:
-		p.again(b, err, func() {})
-		p.refresh(q.Topic)
+		p.again(b, err)
+		return true
 	}
+	return false
+}
+
+// fail tells of the end of a transactional producer.
+func (p *Producer[T]) fail(err error) {
+	p.cfg.Failed(err)
+	p.stop()
+	p.mu.Lock()
+	p.moved.Broadcast()
+	p.mu.Unlock()
 }
 
 // acked reports the batch before the next one may fly.
@@ -53,10 +68,9 @@ func (p *Producer[T]) acked(b *Batch[T]) {
 }
 
 // again sends the batch once more, a little later.
-func (p *Producer[T]) again(b *Batch[T], err error, with func()) {
+func (p *Producer[T]) again(b *Batch[T], err error) {
 	q := b.Partition
 	p.mu.Lock()
-	with()
 	q.flying = false
 	q.retryLater()
 	n, since := q.failures, q.since
@@ -75,8 +89,7 @@ func (p *Producer[T]) halve(b *Batch[T], err error) {
 	if errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge) {
 		q.limit = max(len(b.buf)/2, 1) // what this topic takes; the next ones need not be cut
 	}
-	// The broker counts the numbers of a refused batch as never given.
-	q.next = b.first
+	q.unnumber(b)
 	q.cut(b)
 	q.flying = false
 	wake := q.makeReady()
@@ -90,9 +103,7 @@ func (p *Producer[T]) halve(b *Batch[T], err error) {
 func (p *Producer[T]) refuse(b *Batch[T], err error) {
 	q := b.Partition
 	p.mu.Lock()
-	if b.sent { // never taken, so its numbers go to the next
-		q.next, b.sent = b.first, false
-	}
+	q.unnumber(b)
 	q.flying, q.stopped, q.failures = false, true, 0
 	tag := b.Tags[0]
 	p.moved.Broadcast()
@@ -100,10 +111,31 @@ func (p *Producer[T]) refuse(b *Batch[T], err error) {
 	p.cfg.Refused(Refusal[T]{Partition: q, Tag: tag, Err: err})
 }
 
-func (q *Partition[T]) unknownFor(d time.Duration) bool {
+// unknownFor notes whether the broker knows no such topic, and tells whether
+// that is so for longer than d.
+func (q *Partition[T]) unknownFor(now bool, d time.Duration) bool {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	return q.failures > 0 && time.Since(q.since) > d
+	switch {
+	case !now:
+		q.unknown = time.Time{}
+	case q.unknown.IsZero():
+		q.unknown = time.Now()
+	}
+	return now && time.Since(q.unknown) > d
+}
+
+// maybeTaken tells an answer after which the records may be in the log all the
+// same.
+func maybeTaken(err error) bool {
+	for _, e := range []error{
+		kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.KafkaStorageError, kerr.UnknownServerError, errNoAnswer,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // forgotten tells that the broker does not know our numbers any more, or never

@@ -85,71 +85,108 @@ func (p *Producer[T]) Commit(ctx context.Context) error {
 	}
 }
 
-// join tells the coordinator of partitions the transaction did not have yet.
-func (p *Producer[T]) join(batches []*Batch[T]) error {
+// join tells the coordinator of partitions the transaction did not have yet. It
+// puts in errs what keeps a batch's partition out of it.
+func (p *Producer[T]) join(batches []*Batch[T], errs []error) error {
 	if p.cfg.TransactionalID == "" {
 		return nil
 	}
-	p.mu.Lock()
-	id := p.id
-	byTopic := map[string][]int32{}
-	var fresh []*Partition[T]
-	for _, b := range batches {
-		q := b.Partition
-		if !p.joined[q] {
-			byTopic[q.Topic.Name] = append(byTopic[q.Topic.Name], q.Index)
-			fresh = append(fresh, q)
+	for {
+		p.mu.Lock()
+		id := p.id
+		byTopic := map[string][]int32{}
+		for i, b := range batches {
+			if q := b.Partition; errs[i] == nil && !p.joined[q] {
+				byTopic[q.Topic.Name] = append(byTopic[q.Topic.Name], q.Index)
+			}
+		}
+		p.mu.Unlock()
+		if len(byTopic) == 0 {
+			return nil
+		}
+		resp, err := p.askToJoin(id, byTopic)
+		if err != nil {
+			return fmt.Errorf("join a transaction: %w", err)
+		}
+		if err := p.noteJoined(resp, batches, errs); err != nil {
+			return fmt.Errorf("join a transaction: %w", err)
 		}
 	}
-	p.mu.Unlock()
-	if len(fresh) == 0 {
-		return nil
-	}
-	if err := p.askToJoin(id, byTopic); err != nil {
-		return fmt.Errorf("join a transaction: %w", err)
-	}
+}
+
+// noteJoined reads an answer. Where one partition may not join, the coordinator
+// lets none, and the others have to be asked for again.
+func (p *Producer[T]) noteJoined(resp *kmsg.AddPartitionsToTxnResponse, batches []*Batch[T], errs []error) error {
 	p.mu.Lock()
-	for _, q := range fresh {
-		p.joined[q] = true
+	defer p.mu.Unlock()
+	news := false
+	for i, b := range batches {
+		q := b.Partition
+		if errs[i] != nil || p.joined[q] {
+			continue
+		}
+		switch err := joinError(resp, q.Topic.Name, q.Index); {
+		case err == nil:
+			p.joined[q], news = true, true
+		case errors.Is(err, kerr.OperationNotAttempted):
+		case p.broken(err):
+			return err
+		default:
+			errs[i], news = err, true
+		}
 	}
-	p.mu.Unlock()
+	if !news {
+		return kerr.OperationNotAttempted
+	}
 	return nil
 }
 
-func (p *Producer[T]) askToJoin(id identity, byTopic map[string][]int32) error {
+func (p *Producer[T]) askToJoin(id identity, byTopic map[string][]int32) (*kmsg.AddPartitionsToTxnResponse, error) {
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.cfg.TransactionalID, id.producer, id.epoch
+	for name, partitions := range byTopic {
+		t := kmsg.NewAddPartitionsToTxnRequestTopic()
+		t.Topic, t.Partitions = name, partitions
+		req.Topics = append(req.Topics, t)
+	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		req := kmsg.NewPtrAddPartitionsToTxnRequest()
-		req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.cfg.TransactionalID, id.producer, id.epoch
-		for name, partitions := range byTopic {
-			t := kmsg.NewAddPartitionsToTxnRequestTopic()
-			t.Topic, t.Partitions = name, partitions
-			req.Topics = append(req.Topics, t)
+		resp, err := req.RequestWith(p.ctx, p.client)
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
 		}
-		err := joined(req.RequestWith(p.ctx, p.client))
-		// The end of the transaction before may still be on its way to the
-		// partitions.
-		if !errors.Is(err, kerr.ConcurrentTransactions) || p.ctx.Err() != nil {
-			return err
+		if err != nil || !ending(resp) || p.ctx.Err() != nil {
+			return resp, err
 		}
 		pause(p.ctx, wait)
 	}
 }
 
-func joined(resp *kmsg.AddPartitionsToTxnResponse, err error) error {
-	if err != nil {
-		return err
-	}
-	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return err
-	}
+// ending tells that the end of the transaction before is still on its way to
+// the partitions.
+func ending(resp *kmsg.AddPartitionsToTxnResponse) bool {
 	for i := range resp.Topics {
 		for j := range resp.Topics[i].Partitions {
-			if err := kerr.ErrorForCode(resp.Topics[i].Partitions[j].ErrorCode); err != nil {
-				return err
+			if resp.Topics[i].Partitions[j].ErrorCode == kerr.ConcurrentTransactions.Code {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
+}
+
+// joinError is the coordinator's word on a partition.
+func joinError(resp *kmsg.AddPartitionsToTxnResponse, topic string, partition int32) error {
+	for i := range resp.Topics {
+		if resp.Topics[i].Topic != topic {
+			continue
+		}
+		for j := range resp.Topics[i].Partitions {
+			if a := &resp.Topics[i].Partitions[j]; a.Partition == partition {
+				return kerr.ErrorForCode(a.ErrorCode)
+			}
+		}
+	}
+	return errNoAnswer
 }
 
 // broken tells the end of a transactional producer: another has its id, or the

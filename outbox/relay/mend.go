@@ -61,7 +61,8 @@ func (r *reader) mendInPlace(ctx context.Context, at place, skip bool) error {
 	}
 	q := t.Partition(int(at.partition))
 	if skip {
-		if skipped, ok := q.Skip(); ok {
+		event := r.s.stopped.event(at)
+		if skipped, ok := q.Skip(func(t tag) bool { return t.id == event }); ok {
 			r.s.ledger.drop(skipped)
 			r.s.tellSkip(ctx, at, skipped.id)
 		}
