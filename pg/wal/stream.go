@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 )
@@ -93,13 +94,13 @@ func Open(ctx context.Context, cfg Config) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = pglogrepl.StartReplication(ctx, conn, cfg.Slot, 0, pglogrepl.StartReplicationOptions{
+	err = pglogrepl.StartReplication(ctx, conn, pgx.Identifier{cfg.Slot}.Sanitize(), 0, pglogrepl.StartReplicationOptions{
 		Mode: pglogrepl.LogicalReplication,
 		PluginArgs: []string{
 			"proto_version '1'",
 			fmt.Sprintf("binary '%t'", !cfg.Text),
 			fmt.Sprintf("messages '%t'", cfg.Messages),
-			"publication_names '" + cfg.Publication + "'",
+			"publication_names " + literal(pgx.Identifier{cfg.Publication}.Sanitize()),
 		},
 	})
 	if err != nil {
@@ -134,6 +135,9 @@ func connect(ctx context.Context, cfg Config) (*pgconn.PgConn, error) {
 	}
 	return conn, nil
 }
+
+// literal is text as the replication protocol's commands quote it.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func startError(slot string, err error) error {
 	var pg *pgconn.PgError

@@ -129,3 +129,29 @@ func TestMissingPublicationIsTold(t *testing.T) {
 		}
 	}
 }
+
+// The server folds and splits the list of names it is given, and takes no slot
+// whose name begins with a digit, unless they are
+// quoted: a publication of such a name would never be found, and the slot be
+// taken for unusable.
+func TestSlotAndPublicationOfAnyName(t *testing.T) {
+	db, cfg := slotted(t)
+	cfg.Publication = `Things, "all"; it's`
+	for _, sql := range []string{"CREATE PUBLICATION " + pgx.Identifier{cfg.Publication}.Sanitize() + " FOR TABLE thing", "INSERT INTO thing VALUES (1)"} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Slot = "0_" + cfg.Slot
+	if _, err := db.Exec(t.Context(), "SELECT pg_create_logical_replication_slot($1, 'pgoutput')", cfg.Slot); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), "INSERT INTO thing VALUES (2)"); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, cfg)
+	defer s.Close(context.Background())
+	if h := until(t, s, 1); len(h.rows) != 1 {
+		t.Errorf("rows %v", h.rows)
+	}
+}
