@@ -21,6 +21,7 @@ type Addresses struct {
 	Registry string `json:"registry"`
 	Database string `json:"database"`
 	DemoKey  string `json:"demo_key"`
+	Relay    string `json:"relay"` // how it reads the outbox; empty is wal
 	PID      int    `json:"pid"`
 }
 
@@ -30,7 +31,7 @@ const addressFile = "running.json"
 func (a *App) Addresses() Addresses {
 	return Addresses{
 		HTTP: "http://" + a.httpAddr, Kafka: a.engines.broker.Brokers[0],
-		Registry: a.engines.registry.URL(), Database: a.engines.dsn, DemoKey: a.demoKey, PID: os.Getpid(),
+		Registry: a.engines.registry.URL(), Database: a.engines.dsn, DemoKey: a.demoKey, Relay: a.cfg.Outbox.Relay, PID: os.Getpid(),
 	}
 }
 

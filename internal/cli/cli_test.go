@@ -83,6 +83,7 @@ func TestSizesAndDurationsAreReadable(t *testing.T) {
 	}
 	for d, want := range map[time.Duration]string{
 		-1: "for ever", 0: "0s", 1500 * time.Microsecond: "1.5ms", 90 * time.Second: "1m30s", 7 * 24 * time.Hour: "7 d",
+		5 * time.Minute: "5m", 24 * time.Hour: "24h", 2*time.Hour + time.Minute: "2h1m", 10 * time.Hour: "10h", time.Hour + time.Second: "1h0m1s",
 	} {
 		if got := duration(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)

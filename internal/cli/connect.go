@@ -21,8 +21,8 @@ import (
 const askTimeout = 15 * time.Second
 
 // target is which engines a command talks to: flags first, then environment
-// and file, then what a running `waybill up` in --dir wrote down, then the
-// defaults of `waybill up`.
+// and file, then what a running `waybill up` in --dir wrote down (also how its
+// relay reads), then the defaults of `waybill up`.
 type target struct {
 	cfg      config.Config
 	dir      string
@@ -71,7 +71,11 @@ func (t *target) resolve() error {
 		t.cfg.Brokers = []string{or(running.Kafka, def.KafkaListen)}
 	}
 	t.cfg.RegistryURL = or(t.cfg.RegistryURL, or(running.Registry, "http://"+def.RegistryListen))
-	t.cfg.DatabaseURL = or(t.cfg.DatabaseURL, running.Database)
+	if t.cfg.DatabaseURL == "" {
+		// Asked of the wrong mode, an outbox without a table looks empty, and one
+		// that is polled looks as if nobody read it.
+		t.cfg.DatabaseURL, t.cfg.Outbox.Relay = running.Database, or(t.cfg.Outbox.Relay, running.Relay)
+	}
 	return nil
 }
 

@@ -125,7 +125,7 @@ func oldestText(s relay.Status) string {
 	case s.Oldest == nil:
 		return "none"
 	}
-	return s.Oldest.Local().Format(time.RFC3339) + "  (" + duration(max(0, time.Since(*s.Oldest))) + " ago)"
+	return s.Oldest.Local().Format(time.RFC3339) + "  (" + ago(*s.Oldest) + ")"
 }
 
 func rateText(perSecond *float64) string {
@@ -168,7 +168,7 @@ func stoppedRows(parts []relay.StoppedPart) [][]string {
 		}
 		rows = append(rows, []string{
 			p.Topic, partition, p.Event.String(), p.Since.Local().Format(time.RFC3339),
-			duration(max(0, time.Since(p.TriedAt))) + " ago", fmt.Sprint(p.Attempts), oneLine(p.Error),
+			ago(p.TriedAt), fmt.Sprint(p.Attempts), oneLine(p.Error),
 		})
 	}
 	return rows

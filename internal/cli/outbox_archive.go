@@ -46,6 +46,10 @@ func newArchiveLs() *cobra.Command {
 			if *asJSON {
 				return printJSON(cmd.OutOrStdout(), append([]tables.Archived{}, files...))
 			}
+			if len(files) == 0 {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no events have left the outbox for an archive yet")
+				return err
+			}
 			return table(cmd.OutOrStdout(), archiveRows(files))
 		})
 	}
@@ -202,11 +206,14 @@ need, stays for the next time and is told.`,
 	}
 	asJSON, t, level := jsonFlag(cmd), targetFlags(cmd, true), logFlag(cmd)
 	dir := cmd.Flags().String("archive-dir", "", "folder of the archive (default: as configured, or that of the waybill in --dir)")
-	days := cmd.Flags().Int("keep-days", 0, "days to keep (default: as configured, or "+strconv.Itoa(tables.DefaultKeepDays)+")")
+	days := cmd.Flags().Int("keep-days", 0, "days to keep, 1 or more (default: as configured, or "+strconv.Itoa(tables.DefaultKeepDays)+")")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
 		if err != nil {
 			return err
+		}
+		if *days == 0 && cmd.Flags().Changed("keep-days") {
+			return usagef("--keep-days 0: want 1 or more: days that may still be read are not let go")
 		}
 		if err := t.resolve(); err != nil {
 			return err
@@ -222,7 +229,9 @@ need, stays for the next time and is told.`,
 		}
 		defer db.Close()
 		report, err := tables.NewRetention(db, cfg).Once(cmd.Context())
-		if *asJSON {
+		if *asJSON { // with empty lists rather than null
+			report.Archived, report.Kept = append([]archive.File{}, report.Archived...), append([]tables.Kept{}, report.Kept...)
+			report.Emptied, report.Dropped = append([]string{}, report.Emptied...), append([]string{}, report.Dropped...)
 			return errors.Join(printJSON(cmd.OutOrStdout(), report), noTables(err))
 		}
 		return errors.Join(printReport(cmd.OutOrStdout(), report), noTables(err))

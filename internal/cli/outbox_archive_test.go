@@ -107,6 +107,8 @@ func TestArchiveCommandsSayWhatTheyLack(t *testing.T) {
 	}{
 		{2, "--archive-dir", []string{"run", "--database", dsn}},
 		{2, "keep_days", []string{"run", "--database", dsn, "--archive-dir", dir, "--keep-days", "-1"}},
+		{2, "--keep-days 0", []string{"run", "--database", dsn, "--archive-dir", dir, "--keep-days", "0"}},
+		{2, "archive --help", []string{"lst"}},
 		{1, "no such file", []string{"verify", dir}},
 		{1, "outbox-events", []string{"verify", t.TempDir()}},
 		{2, "unknown command", []string{"lst"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -59,6 +60,11 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[i])
 }
 
+// ago is how long something is past, in whole seconds.
+func ago(t time.Time) string {
+	return duration(max(0, time.Since(t)).Round(time.Second)) + " ago"
+}
+
 func duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -66,7 +72,13 @@ func duration(d time.Duration) string {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d d", d/(24*time.Hour))
 	case d >= time.Second:
-		return d.Round(time.Second).String()
+		text := d.Round(time.Second).String()
+		for _, unit := range []string{"m0s", "h0m"} { // 24h0m0s is 24h
+			if strings.HasSuffix(text, unit) {
+				text = text[:len(text)-len("0s")]
+			}
+		}
+		return text
 	}
 	return d.Round(10 * time.Microsecond).String()
 }

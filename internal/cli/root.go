@@ -105,6 +105,9 @@ func wrapArgs(cmd *cobra.Command) {
 			if err == nil || errors.As(err, &usage) {
 				return err
 			}
+			if cmd.HasAvailableSubCommands() { // whose usage line names none of them
+				return usagef("%w; see %s --help", err, cmd.CommandPath())
+			}
 			return usagef("%w; usage: %s", err, strings.TrimSpace(cmd.UseLine()))
 		}
 	}

@@ -79,7 +79,7 @@ func serveUp(ctx context.Context, cfg config.Config, a *app.App, out io.Writer) 
 	err := a.Wait(ctx)
 	line()
 	if err == nil {
-		_, _ = fmt.Fprintln(out, "stopping…")
+		_, _ = fmt.Fprintln(out, "stopping… (a second Ctrl-C ends it at once, and may leave its Postgres running for the next start)")
 	}
 	stopping := err == nil
 	if err = stopAfter(ctx, a, err); err == nil && stopping {

@@ -93,6 +93,9 @@ func (c *Config) FromEnvironment() error {
 		c.RegistryURL = v
 	}
 	if v := os.Getenv(EnvRelay); v != "" {
+		if !relayMode(v) {
+			return fmt.Errorf("%s=%q: want %s", EnvRelay, v, relayModes)
+		}
 		c.Outbox.Relay = v
 	}
 	if v := os.Getenv(EnvExactlyOnce); v != "" {
@@ -101,6 +104,24 @@ func (c *Config) FromEnvironment() error {
 			return fmt.Errorf("%s=%q: want true or false", EnvExactlyOnce, v)
 		}
 		c.Outbox.ExactlyOnce = on
+	}
+	return nil
+}
+
+// relayModes are the words for how the relay reads.
+const relayModes = "wal, poll or message"
+
+func relayMode(word string) bool {
+	switch word {
+	case "", "wal", "poll", "message":
+		return true
+	}
+	return false
+}
+
+func (o *Outbox) checkRelay() error {
+	if !relayMode(o.Relay) {
+		return fmt.Errorf("outbox.relay %q: want %s", o.Relay, relayModes)
 	}
 	return nil
 }
@@ -134,11 +155,7 @@ func (c *Config) Check() error {
 	if c.PostgresPort < 0 || c.PostgresPort > 65535 {
 		errs = append(errs, fmt.Errorf("--postgres-port %d: want 1 to 65535, or 0 for any free one", c.PostgresPort))
 	}
-	switch c.Outbox.Relay {
-	case "", "wal", "poll", "message":
-	default:
-		errs = append(errs, fmt.Errorf("outbox.relay %q: want wal, poll or message", c.Outbox.Relay))
-	}
+	errs = append(errs, c.Outbox.checkRelay())
 	if c.Outbox.MaxBacklog < 0 {
 		errs = append(errs, fmt.Errorf("outbox.max_backlog %d: want a number of events, or leave it out for a million", c.Outbox.MaxBacklog))
 	}

@@ -23,7 +23,7 @@ func read(t *testing.T, text string) (Config, error) {
 
 // alone keeps the environment of whoever runs the tests out.
 func alone(t *testing.T) {
-	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile} {
+	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile, EnvRelay, EnvExactlyOnce} {
 		t.Setenv(name, "")
 	}
 }
@@ -73,7 +73,9 @@ func TestFileWithoutSettingsIsNoMistake(t *testing.T) {
 func TestFileThatCannotBeMeantIsRefused(t *testing.T) {
 	alone(t)
 	for text, say := range map[string]string{
-		"kafak: {}":                                  "kafak",
+		"kafak: {}":                                  "no setting kafak",
+		"outbox: {relya: wal}":                       "no setting relya",
+		"outbox: {relay: walll}":                     "outbox.relay",
 		"kafka: {broker: [a:1]}":                     "broker",
 		"kafka: {brokers: {a: 1}}":                   "line 1",
 		"database_url: [a]":                          "line 1",
@@ -112,5 +114,14 @@ func TestCheckNamesEveryFlagThatCannotBeMeant(t *testing.T) {
 		if !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s is not named in: %v", flag, err)
 		}
+	}
+}
+
+func TestARelayThatIsMisspeltIsRefusedWhereItStands(t *testing.T) {
+	alone(t)
+	t.Setenv(EnvRelay, "walll")
+	c := Default()
+	if err := c.FromEnvironment(); err == nil || !strings.Contains(err.Error(), EnvRelay) {
+		t.Errorf("%v, want it to name %s", err, EnvRelay)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -52,6 +54,9 @@ func (c *Config) fromFile(path string) error {
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
 	c.Outbox, c.CDC = in.Outbox, in.CDC
+	if err := c.Outbox.checkRelay(); err != nil {
+		return err
+	}
 	if s := in.Kafka.SASL; s != nil {
 		c.KafkaSASL = &broker.SASL{Mechanism: s.Mechanism, User: s.User, Password: s.Password}
 	}
@@ -70,12 +75,28 @@ func parse(b []byte) (in file, err error) {
 		if errors.Is(err, io.EOF) { // a file without settings is no mistake
 			err = nil
 		}
-		return in, err
+		return in, plain(err)
 	}
 	if err := d.Decode(&file{}); !errors.Is(err, io.EOF) {
 		return in, errors.New("want one document")
 	}
 	return in, refuseEmpty(b)
+}
+
+// unknownKey is how the decoder tells of a key it has no place for.
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
+// plain says what is wrong without naming types of this program.
+func plain(err error) error {
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	said := make([]string, len(wrong.Errors))
+	for i, text := range wrong.Errors {
+		said[i] = unknownKey.ReplaceAllString(text, "there is no setting ${1} here")
+	}
+	return fmt.Errorf("%s; the README lists what the file may hold", strings.Join(said, "; "))
 }
 
 // refuseEmpty refuses a section that is begun and left empty: read as if it

@@ -139,7 +139,11 @@ func stopped(ctx context.Context, s *Subject) ([]Finding, error) {
 	}
 	var list, skips []string
 	for _, p := range parts {
-		list = append(list, fmt.Sprintf("%s partition %d since %s: %s", p.Topic, p.Partition, p.Since.Format(time.RFC3339), p.Error))
+		where := fmt.Sprintf("%s partition %d", p.Topic, p.Partition)
+		if p.Partition < 0 {
+			where = "all of " + p.Topic
+		}
+		list = append(list, fmt.Sprintf("%s since %s: %s", where, p.Since.Format(time.RFC3339), p.Error))
 		skips = append(skips, "waybill outbox skip "+p.Event.String()+" --reason TEXT")
 	}
 	return fail(some(list), "nothing of these partitions is published until the broker takes the event it refuses",
