@@ -81,7 +81,11 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if r.mode.exact {
-		r.engines.Delete("waybill.relay." + r.slot) // where such a relay keeps its position
+		topic, err := outboxrelay.PositionTopic(ctx, r.engines.DB, r.slot)
+		if err != nil {
+			return err
+		}
+		r.engines.Delete(topic)
 	}
 	r.client, err = r.engines.Broker.Client()
 	return err

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -46,14 +48,22 @@ const (
 	transactionEvents = 10_000
 )
 
-// positionTopic is where a slot's positions are kept.
-func positionTopic(slot string) string { return "waybill.relay." + slot }
+// PositionTopic is where a relay that publishes exactly once notes what it
+// published last; the name is its transactional id too. The server is in it:
+// databases of two servers may have one name, and their relays one Kafka.
+func PositionTopic(ctx context.Context, db *pgxpool.Pool, slot string) (string, error) {
+	var server int64
+	if err := db.QueryRow(ctx, `SELECT system_identifier FROM pg_control_system()`).Scan(&server); err != nil {
+		return "", fmt.Errorf("ask for the server's identity: %w", err)
+	}
+	return "waybill.relay." + slot + "." + strconv.FormatInt(server, 36), nil
+}
 
 // begin takes the transactional id over and marks what the last relay committed
 // and had not marked.
 func (x *transactions) begin(ctx context.Context) error {
 	client := x.s.client
-	topic := positionTopic(x.s.cfg.Slot)
+	topic := x.s.position
 	if err := createPositions(ctx, client, topic); err != nil {
 		return err
 	}

@@ -98,8 +98,9 @@ type Relay struct {
 	metrics  *metrics
 
 	// Of Run alone, from one session to the next:
-	unusable bool // the slot exists and cannot be read any more
-	careful  bool // the last session marked nothing
+	unusable bool   // the slot exists and cannot be read any more
+	careful  bool   // the last session marked nothing
+	position string // topic of what was published last, exactly once
 }
 
 // check refuses what cannot be done.
@@ -121,6 +122,7 @@ func (c *Config) tables() bool { return c.Mode != Message }
 // New makes a relay for the database of db. The role needs REPLICATION.
 func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay {
 	cfg.Mode = orDefault(cfg.Mode, WAL)
+	cfg.NoMarks = cfg.NoMarks || cfg.Mode == Message // there is nothing to mark
 	cfg.Publication = orDefault(cfg.Publication, "waybill_outbox")
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
@@ -180,6 +182,11 @@ func (r *Relay) Run(ctx context.Context) error {
 // session relays until something breaks, or until ctx ends (nil). It tells
 // whether any event came through.
 func (r *Relay) session(ctx context.Context) (moved bool, err error) {
+	if r.cfg.ExactlyOnce {
+		if r.position, err = PositionTopic(ctx, r.db, r.cfg.Slot); err != nil {
+			return false, unlessDone(ctx, err)
+		}
+	}
 	if r.cfg.Mode == Poll {
 		return r.pollSession(ctx)
 	}

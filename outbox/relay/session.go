@@ -47,7 +47,7 @@ func newSession(r *Relay, stream *wal.Stream, client *kgo.Client) *session {
 	}
 	if r.cfg.ExactlyOnce {
 		s.once = &transactions{s: s}
-		cfg.TransactionalID, cfg.Acked = positionTopic(r.cfg.Slot), s.once.acknowledged
+		cfg.TransactionalID, cfg.Acked = r.position, s.once.acknowledged
 	}
 	s.producer = producer.New(client, cfg)
 	s.marker.s = s
