@@ -19,6 +19,9 @@ const (
 type GateConfig struct {
 	// Slot is the replication slot that the relay reads; see relay.SlotName.
 	Slot string
+	// Poll says that the relay polls. A slot is then left over from another
+	// mode: nothing of what it holds back says how far the relay is.
+	Poll bool
 	// MaxBacklog bounds the events that are committed and not published,
 	// DefaultMaxBacklog if zero.
 	MaxBacklog int64

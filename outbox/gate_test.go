@@ -426,3 +426,16 @@ func BenchmarkQueue(b *testing.B) {
 		})
 	}
 }
+
+// A slot that is left over from another mode says nothing of a relay that
+// polls.
+func TestALeftOverSlotDoesNotCloseTheGateOfARelayThatPolls(t *testing.T) {
+	t.Parallel()
+	_, db := serverOf(t, local.Config{})
+	g := guard(t, db, outbox.GateConfig{MaxWAL: 1 << 20, Poll: true})
+	g.exec(`SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, slotOf(db))
+	g.exec(`CREATE TABLE junk (t text)`)
+	g.exec(`INSERT INTO junk SELECT repeat('x', 1000) FROM generate_series(1, 6000)`)
+	g.run()
+	g.until("open", func(s outbox.GateState) bool { return s.Backlog != nil && s.WAL == nil && open(s) })
+}

@@ -117,6 +117,9 @@ func (g *Gate) askSlot(ctx context.Context) (v slotView, err error) {
 	if err != nil {
 		return v, fmt.Errorf("look at slot %s: %w", g.cfg.Slot, err)
 	}
+	if g.cfg.Poll {
+		v.exists, v.lag, v.kept, v.status = false, nil, nil, ""
+	}
 	return v, nil
 }
 

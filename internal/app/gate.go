@@ -18,11 +18,13 @@ func (a *App) newGate() *outbox.Gate {
 	g := outbox.NewGate(db, outbox.GateConfig{
 		Slot:       relay.SlotName(db.Config().ConnConfig.Database),
 		MaxBacklog: a.cfg.Outbox.MaxBacklog, MaxWAL: int64(a.cfg.Outbox.MaxWAL),
-		Message: a.messages(), Changed: a.recordGate, Logger: a.log,
+		Message: a.messages(), Poll: a.polls(), Changed: a.recordGate, Logger: a.log,
 	})
 	a.metrics.MustRegister(&gateMetrics{g})
 	return g
 }
+
+func (a *App) polls() bool { return relay.Mode(a.cfg.Outbox.Relay) == relay.Poll }
 
 // messages tells whether events are written to the WAL alone.
 func (a *App) messages() bool { return relay.Mode(a.cfg.Outbox.Relay) == relay.Message }

@@ -159,6 +159,9 @@ func (c *Config) Check() error {
 	if c.Outbox.MaxBacklog < 0 {
 		errs = append(errs, fmt.Errorf("outbox.max_backlog %d: want a number of events, or leave it out for a million", c.Outbox.MaxBacklog))
 	}
+	if n := c.Outbox.MaxWAL; n > 0 && n < 1<<20 {
+		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
+	}
 	errs = append(errs, c.Outbox.CheckRetention())
 	errs = append(errs, c.CDC.check())
 	if c.Dir == "" {

@@ -20,6 +20,13 @@ func TestBudgetsOfTheOutboxAreRead(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+	small, err := read(t, "outbox: {max_wal: 8}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := small.Check(); err == nil || !strings.Contains(err.Error(), "8GiB") {
+		t.Error(err)
+	}
 	c, err := read(t, "outbox: {max_backlog: -5}")
 	if err != nil {
 		t.Fatal(err)
