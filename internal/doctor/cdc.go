@@ -6,10 +6,70 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/cdc"
 )
 
-// cdcTables looks at the tables whose row changes are published.
+// undefinedTable is the SQLSTATE of a table that is not there.
+const undefinedTable = "42P01"
+
+// cdcSlot looks at the slot that changes of tables are read from. It keeps WAL
+// from its first moment on, for a reader that may have been switched off.
+func cdcSlot(ctx context.Context, s *Subject) ([]Finding, error) {
+	st, err := cdc.ReadStatus(ctx, s.db, "")
+	if code(err) == undefinedTable {
+		return ok("none: changes of tables were never published here"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	const (
+		run     = "waybill run cdc, or waybill up"
+		stopped = "changes of tables are not published"
+	)
+	sl := st.Slot
+	what := fmt.Sprintf("%s, %s of WAL not confirmed, %s kept, status %s", sl.Name, size(sl.LagBytes), size(sl.RetainedBytes), or(sl.WALStatus, "unknown"))
+	switch {
+	case !sl.Exists && len(st.Tables) == 0:
+		return ok("none, and no table to publish"), nil
+	case !sl.Exists:
+		return warn(sl.Name+" is missing", stopped+"; what changed meanwhile will be told by its result alone", run+", which makes it anew and reads every table again; or waybill cdc drop, if none is to be published any more"), nil
+	case sl.WALStatus == "lost":
+		return fail(what, "the server threw away WAL that was not read; every table has to be read again", run+", which makes the slot anew"), nil
+	case sl.WALStatus == "unreserved":
+		return fail(what, "it holds more WAL than max_slot_wal_keep_size and is about to be lost", run+"; if it runs, find what holds it up: waybill cdc status"), nil
+	case !sl.Active:
+		return warn(what+", inactive", stopped+", and the server keeps WAL for them until its disk is full", run+"; or, if none are to be published any more, waybill cdc drop"), nil
+	}
+	return ok("%s, active", what), nil
+}
+
+// suspended are tables that cdc cannot publish. They are in no publication.
+func suspended(ctx context.Context, s *Subject) ([]Finding, error) {
+	st, err := cdc.ReadStatus(ctx, s.db, "")
+	if code(err) == undefinedTable {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, t := range st.Tables {
+		if t.Error != nil {
+			list = append(list, t.Table+": "+*t.Error)
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return fail("not published: "+some(list), "the topics of these tables stand still", "what each says; waybill cdc status has them all"), nil
+}
+
+// cdcTables looks at the tables whose row changes are published, or should be.
 func cdcTables(ctx context.Context, s *Subject) ([]Finding, error) {
+	if found, err := suspended(ctx, s); err != nil || found != nil {
+		return found, err
+	}
 	rows, err := s.db.Query(ctx, `SELECT DISTINCT leaf.oid::regclass::text FROM pg_publication p
 		JOIN pg_publication_tables t USING (pubname)
 		JOIN pg_namespace n ON n.nspname = t.schemaname

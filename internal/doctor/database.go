@@ -44,6 +44,7 @@ func lookAtDatabase(ctx context.Context, s Subject) []Finding {
 		{"transactions", transactions},
 		{"prepared", prepared},
 		{"held rows", heldRows},
+		{"cdc slot", cdcSlot},
 		{"cdc tables", cdcTables},
 	})...)
 	there := check{"tables", tablesThere}.run(ctx, &s)
