@@ -150,7 +150,7 @@ func (t *tail) has(token string) bool {
 func (t *tail) missing(facts map[string]fact) (some []string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n = len(facts) - len(t.tokens); n > 0 { // not looked at one by one: it would keep the reader from its work
+	if n = len(facts) - len(t.tokens); n > 100 { // not looked at one by one: it would keep the reader from its work
 		return nil, n
 	}
 	n = 0
