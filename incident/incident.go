@@ -97,7 +97,7 @@ func insert(ctx context.Context, db DB, in Incident, detail string) error {
 		return err
 	}
 	_, err = db.Exec(ctx, `DELETE FROM waybill.incidents WHERE last_at < now() - interval '`+keepFor+`'
-		OR id <= (SELECT id FROM waybill.incidents ORDER BY id DESC OFFSET $1 LIMIT 1)`, keepRows)
+		OR id IN (SELECT id FROM waybill.incidents ORDER BY last_at DESC, id DESC OFFSET $1)`, keepRows)
 	return err
 }
 

@@ -141,6 +141,20 @@ func TestTheTableIsBounded(t *testing.T) {
 	}
 }
 
+// What began first may be going on: a flood of others must not drive it out.
+func TestTheBoundIsOfTheLastTime(t *testing.T) {
+	db := database(t)
+	record(t, db, lost)
+	exec(t, db, `INSERT INTO waybill.incidents (part, kind, subject, text, last_at)
+		SELECT 'p', 'k', n::text, '', now() - interval '1 minute' FROM generate_series(1, 10050) n`)
+	record(t, db, lost)
+	record(t, db, incident.Incident{Subject: "new"})
+	seen := list(t, db, time.Time{}, math.MaxInt32)
+	if len(seen) != 10_000 || seen[1].Subject != lost.Subject || seen[1].Count != 2 {
+		t.Fatalf("%d rows, first %+v", len(seen), seen[:2])
+	}
+}
+
 func TestNothingIsLostForItsBytes(t *testing.T) {
 	db := database(t)
 	record(t, db, incident.Incident{
