@@ -21,7 +21,7 @@ const DefaultKeepDays = 3
 // RetentionConfig is what may be set. The zero value keeps everything.
 type RetentionConfig struct {
 	// KeepDays is how many whole days lie between an event's day and the day it
-	// leaves, DefaultKeepDays if zero.
+	// leaves, DefaultKeepDays if zero or less.
 	KeepDays int
 	// Dir is the folder of the archive. Without it nothing leaves the outbox,
 	// unless Discard is set.
@@ -63,7 +63,7 @@ type Retention struct {
 // NewRetention makes a retention of the outbox in db, whose role must own its
 // tables.
 func NewRetention(db *pgxpool.Pool, cfg RetentionConfig) *Retention {
-	cfg.KeepDays = orDefault(cfg.KeepDays, DefaultKeepDays)
+	cfg.KeepDays = orDefault(max(cfg.KeepDays, 0), DefaultKeepDays)
 	cfg.First = orDefault(cfg.First, 30*time.Second)
 	cfg.Every = orDefault(cfg.Every, time.Hour)
 	cfg.Settle = orDefault(cfg.Settle, time.Minute)

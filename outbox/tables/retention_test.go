@@ -69,6 +69,18 @@ func TestWhatIsYoungerThanTheKeptDaysStays(t *testing.T) {
 	}
 }
 
+// Less than no days would be today's, and tomorrow's.
+func TestFewerThanNoDaysAreTheDefault(t *testing.T) {
+	w := newWorld(t)
+	young := w.published(first, 3)
+	cfg := w.config()
+	cfg.KeepDays = -1
+	cfg.Now = func() time.Time { return first.Add(time.Hour) }
+	_, err := tables.NewRetention(w.db, cfg).Once(t.Context())
+	must(t, err)
+	same(t, "events", w.inTable("outbox_events"), young)
+}
+
 // The clock that counts is the database's, not that of the host the relay
 // happens to run on.
 func TestTheDatabasesClockCounts(t *testing.T) {
