@@ -120,6 +120,7 @@ func TestUnchangedLargeValueIsMarkedOrTakenFromTheOldRow(t *testing.T) {
 
 	// Under a new key, nobody has the values that were not repeated.
 	w.exec("UPDATE shop.plain SET id = 2")
+	w.confirmed() // before, the snapshot may not have been asked for
 	w.settle()
 	w.same(w.rebuilt(tables[0].Topic), w.rows("shop.plain", "id::text"))
 	if !w.hasIncident("table read again", "shop.plain", "key changed") {
