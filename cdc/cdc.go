@@ -74,6 +74,9 @@ type Config struct {
 	Registerer prometheus.Registerer // of the metrics; none if nil
 }
 
+// DefaultPublication is the publication's name where none is set.
+const DefaultPublication = "waybill_cdc"
+
 // CDC publishes changes.
 type CDC struct {
 	db       *pgxpool.Pool
@@ -96,7 +99,7 @@ type CDC struct {
 func New(db *pgxpool.Pool, client NewClient, reg Registry, cfg Config) *CDC {
 	database := db.Config().ConnConfig.Database
 	cfg.Slot = orDefault(cfg.Slot, SlotName(database))
-	cfg.Publication = orDefault(cfg.Publication, "waybill_cdc")
+	cfg.Publication = orDefault(cfg.Publication, DefaultPublication)
 	cfg.Source = orDefault(cfg.Source, "/cdc/"+database)
 	cfg.Partitions = orDefault(cfg.Partitions, 6)
 	cfg.MaxInFlight = orDefault(cfg.MaxInFlight, 20_000)

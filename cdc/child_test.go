@@ -7,9 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/cdc"
@@ -46,8 +50,12 @@ func childMain() {
 		panic(err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	err = cdc.New(db, broker.Config{Brokers: c.Brokers, Logger: log}.Client, reg, cdc.Config{
-		Tables: c.Config.Tables, ChunkRows: c.Config.ChunkRows, Partitions: 3, Logger: log,
+	// Slow, so that there is time to kill it at each chunk.
+	client := func(opts ...kgo.Opt) (*kgo.Client, error) {
+		return broker.Config{Brokers: c.Brokers, Logger: log}.Client(append(slices.Clone(opts), kgo.ProducerLinger(50*time.Millisecond))...)
+	}
+	err = cdc.New(db, client, reg, cdc.Config{
+		Tables: c.Config.Tables, ChunkRows: c.Config.ChunkRows, MaxInFlight: c.Config.ChunkRows, Partitions: 3, Logger: log,
 	}).Run(ctx)
 	fmt.Fprintln(os.Stderr, "the child ended by itself:", err)
 	os.Exit(1)
@@ -86,10 +94,10 @@ func TestKilledAtEveryChunkItGoesOnAndLosesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.exec("CREATE TABLE shop.thing (id int PRIMARY KEY, v text)", "INSERT INTO shop.thing SELECT n, 'first' FROM generate_series(0, 599) n")
 	table := w.table("thing")
-	stopWriters := w.writers("shop.thing", 600)
+	stopWriters := w.writers("shop.thing", 600, 50*time.Millisecond)
 	kills, before := 0, int64(0)
 	for done := false; !done; {
-		kill := w.spawn(60, table)
+		kill := w.spawn(50, table)
 		w.eventually("a chunk more", func() (bool, any) {
 			all := w.status().Tables
 			if len(all) == 0 {
@@ -111,7 +119,7 @@ func TestKilledAtEveryChunkItGoesOnAndLosesNothing(t *testing.T) {
 		t.Errorf("killed %d times only", kills)
 	}
 	stopWriters()
-	w.spawn(60, table)
+	w.spawn(50, table)
 	w.settle()
 	w.same(w.rebuilt(table.Topic), w.rows("shop.thing", "id::text"))
 }

@@ -16,8 +16,8 @@ import (
 // chunk is what was read of a table in one transaction, on its way to its
 // watermark in the stream.
 type chunk struct {
-	token  string // names the watermark; nobody else can know it
-	table  *watched
+	token  string   // names the watermark; nobody else can know it
+	table  *watched // nil in a fence, which has nothing but its place
 	shape  *shape
 	at     visibility
 	items  []item
@@ -45,9 +45,21 @@ func (s *session) offer(ctx context.Context, conn *pgconn.PgConn, c *chunk) erro
 	mark := "SELECT pg_logical_emit_message(true, '" + messagePrefix + "', '" + c.token + "'); COMMIT"
 	if _, err := conn.Exec(ctx, mark).ReadAll(); err != nil {
 		s.offered.Delete(c.token)
-		return fmt.Errorf("snapshot of %s: watermark: %w", c.table, err)
+		return fmt.Errorf("watermark: %w", err)
 	}
 	return nil
+}
+
+// fence waits until everything that was committed before is published.
+func (s *session) fence(ctx context.Context, conn *pgconn.PgConn) error {
+	if _, err := begin(ctx, conn); err != nil {
+		return err
+	}
+	c := newChunk(nil, visibility{})
+	if err := s.offer(ctx, conn, c); err != nil {
+		return err
+	}
+	return s.await(ctx, c)
 }
 
 // await waits until c is published.
@@ -158,13 +170,8 @@ func (r *chunkReader) query(after bool) string {
 		strings.Join(columns, ", "), r.table.from(), where, strings.Join(keys, ", "), r.rows)
 }
 
-// from is the table as a query names it; see [finding.only].
-func (w *watched) from() string {
-	if w.facts.kind == "r" {
-		return "ONLY " + w.sql()
-	}
-	return w.sql()
-}
+// from is the table as a query names it.
+func (w *watched) from() string { return only(w.Table, w.facts.kind) }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 

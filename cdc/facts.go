@@ -22,8 +22,11 @@ type facts struct {
 	immediate bool     // the primary key is not deferrable
 	index     []string // columns of the replica identity index
 	columns   []string
+	numbers   []int    // of columns, which are not used twice
 	types     []string // OID, and the modifier where another one changes values
 	filled    []bool   // a row from before the column existed may have a value in it
+	attrs     int      // numbers given so far
+	generated bool     // the primary key has a generated column
 	deaf      string   // a partition without replica identity
 	hidden    bool     // row-level security binds us
 	admitted  bool     // and a policy asks for our setting
@@ -48,6 +51,10 @@ const factsQuery = `
 			WHERE i.indrelid = c.oid AND i.indisreplident),
 		ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 			AND a.attgenerated = '' ORDER BY a.attnum),
+		ARRAY(SELECT a.attnum::int FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+			AND a.attgenerated = '' ORDER BY a.attnum),
+		c.relnatts::int,
+		EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY(pk.indkey) AND a.attgenerated <> ''),
 		ARRAY(SELECT a.atttypid || CASE WHEN a.atttypmod = -1 OR a.atttypid IN ('varchar'::regtype, 'varbit'::regtype) THEN '' ELSE ' ' || a.atttypmod END
 			FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum),
 		ARRAY(SELECT a.atthasdef OR a.atthasmissing OR a.attidentity <> '' FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
@@ -69,7 +76,7 @@ func factsOf(ctx context.Context, db querier, t Table) (*facts, error) {
 		WHERE n.nspname = $1 AND c.relname = $2`, t.Schema, t.Name).Scan(&f.oid)
 	if err == nil {
 		err = db.QueryRow(ctx, factsQuery, t.Schema, t.Name, f.oid).Scan(&f.kind, &f.logged, &f.identity, &f.keys, &f.keyTypes,
-			&f.immediate, &f.index, &f.columns, &f.types, &f.filled, &f.deaf, &f.hidden, &f.admitted, &f.rows)
+			&f.immediate, &f.index, &f.columns, &f.numbers, &f.attrs, &f.generated, &f.types, &f.filled, &f.deaf, &f.hidden, &f.admitted, &f.rows)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -93,6 +100,8 @@ func (f *facts) problem(t Table) string {
 		return fmt.Sprintf("the changes of %[1]s are not in the WAL: ALTER TABLE %[2]s SET LOGGED", t, t.sql())
 	case len(f.keys) == 0:
 		return fmt.Sprintf("%[1]s has no primary key, so that its events would have no key: ALTER TABLE %[2]s ADD PRIMARY KEY (...)", t, t.sql())
+	case f.generated:
+		return fmt.Sprintf("the primary key of %s has a generated column, which is not in the stream: generate the value elsewhere, or take another key", t)
 	case f.identity == "n" || f.deaf != "":
 		return fmt.Sprintf("%s has replica identity nothing: ALTER TABLE %s REPLICA IDENTITY FULL, or DEFAULT", t, or(f.deaf, t.sql()))
 	case f.identity == "d" && !f.immediate:
@@ -109,12 +118,18 @@ func (f *facts) problem(t Table) string {
 	return ""
 }
 
-// published are the columns that t lets out, each with its type.
+// signature names a column so that whatever changes its values without events
+// changes the signature too.
+func (f *facts) signature(i int) string {
+	return fmt.Sprintf("%d %s %s", f.numbers[i], f.columns[i], f.types[i])
+}
+
+// published are the columns that t lets out.
 func (f *facts) published(t Table) []string {
 	out := []string{}
 	for i, c := range f.columns {
 		if t.allows(c) {
-			out = append(out, c+" "+f.types[i])
+			out = append(out, f.signature(i))
 		}
 	}
 	return out
@@ -130,18 +145,40 @@ func (f *facts) key() []string {
 }
 
 // grewEmpty tells whether the columns that are published now and were not
-// before can only be null in the rows of before. Other new ones, retyped and
-// renamed ones among them, changed those rows without an event.
-func (f *facts) grewEmpty(t Table, before []string) bool {
+// before can only be null in the rows of before, and are told so. Others were
+// renamed or retyped without an event for each row, or had values that nobody
+// was told, or have the name of one that did.
+func (f *facts) grewEmpty(t Table, before *state) bool {
 	for i, c := range f.columns {
-		if t.allows(c) && !slices.Contains(before, c+" "+f.types[i]) {
-			renamed := slices.ContainsFunc(before, func(b string) bool { return !slices.Contains(f.published(t), b) })
-			if f.filled[i] || renamed {
-				return false
-			}
+		if !t.allows(c) || slices.Contains(before.Columns, f.signature(i)) {
+			continue
+		}
+		named := func(b string) bool {
+			_, b, _ = strings.Cut(strings.TrimPrefix(b, gonePrefix), " ")
+			return strings.HasPrefix(b, c+" ")
+		}
+		if f.filled[i] || f.numbers[i] <= before.Attributes || slices.ContainsFunc(before.Columns, named) {
+			return false
 		}
 	}
 	return true
+}
+
+// gonePrefix marks, among the columns that are published, one that is not any
+// more: records that have its values are still there.
+const gonePrefix = "gone "
+
+// gone are those of before that are not among now.
+func gone(before, now []string) (out []string) {
+	for _, b := range before {
+		switch {
+		case strings.HasPrefix(b, gonePrefix):
+			out = append(out, b)
+		case !slices.Contains(now, b):
+			out = append(out, gonePrefix+b)
+		}
+	}
+	return out
 }
 
 // without is all of list that is not in other.

@@ -19,7 +19,19 @@ type tx struct {
 	end    wal.LSN // zero until the commit is read
 	closed bool
 	open   int // records that the broker has not acknowledged
-	done   func()
+	after  after
+}
+
+// after is what waits for a transaction.
+type after struct {
+	own []func() // until the broker has acknowledged all of it
+	all []func() // until it has all before it, too
+}
+
+func call(waiting []func()) {
+	for _, fn := range waiting {
+		fn()
+	}
 }
 
 // flight is what is between reading and the broker's word, in commit order.
@@ -82,12 +94,11 @@ func (f *flight) add(ctx context.Context, x *tx, size int) error {
 	return nil
 }
 
-// commit closes x. done, if there is one, is called once all of x is
-// acknowledged.
-func (f *flight) commit(x *tx, end wal.LSN, done func()) {
+// commit closes x.
+func (f *flight) commit(x *tx, end wal.LSN, then after) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	x.end, x.closed, x.done = end, true, done
+	x.end, x.closed, x.after = end, true, then
 	f.settle(x)
 	f.merge()
 }
@@ -100,7 +111,9 @@ func (f *flight) merge() {
 	if n < 2 || f.txs[n-1].open > 0 {
 		return
 	}
-	f.txs[n-2].end = max(f.txs[n-2].end, f.txs[n-1].end)
+	before, last := f.txs[n-2], f.txs[n-1]
+	before.end = max(before.end, last.end)
+	before.after.all = append(before.after.all, last.after.all...)
 	f.txs[n-1] = nil
 	f.txs = f.txs[:n-1]
 }
@@ -120,14 +133,13 @@ func (f *flight) settle(x *tx) {
 	if !x.closed || x.open > 0 || f.err != nil {
 		return
 	}
-	if x.done != nil {
-		x.done()
-		x.done = nil
-	}
+	call(x.after.own)
+	x.after.own = nil
 	n := 0
 	var end wal.LSN
 	for ; n < len(f.txs) && f.txs[n].closed && f.txs[n].open == 0; n++ {
 		end = max(end, f.txs[n].end)
+		call(f.txs[n].after.all)
 	}
 	if n == 0 {
 		return

@@ -2,6 +2,7 @@ package cdc_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +37,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		childMain()
 		return
+	}
+	// They wait for disks and keepalives more than they work.
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set("6")
 	}
 	goleak.VerifyTestMain(m)
 }

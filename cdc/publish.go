@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -29,7 +30,7 @@ const batchOverhead = 1 << 10
 // publish sees one record to the broker. It waits while too much is in flight.
 // step tells apart the records of one change.
 func (s *session) publish(t *watched, sh *shape, key []byte, c change, step int64) error {
-	p := place{s.tx, s.tx.changes<<2 | step}
+	p := place{s.tx, s.timeline, s.tx.changes<<2 | step}
 	rec, size := s.record(t, sh, key, c, p, leaveOut{})
 	if size > s.limit {
 		if rec, size = s.shrink(t, sh, key, c, p, size); rec == nil {
@@ -120,11 +121,19 @@ func (s *session) shrink(t *watched, sh *shape, key []byte, c change, p place, s
 	return nil, 0
 }
 
+// tellAgain is how long a table's events may come without some values before it
+// is said again.
+const tellAgain = time.Minute
+
 func (s *session) omitted(t *watched, key []byte, n int, what string) {
 	s.metrics.omitted.WithLabelValues(t.String()).Add(float64(n))
 	if what == "" {
 		what = fmt.Sprintf("%d of its values, which the event names", n)
 	}
+	if time.Since(s.told[t.String()]) < tellAgain {
+		return
+	}
+	s.told[t.String()] = time.Now()
 	s.tell(s.ctx, incidentOmitted, t.String(), fmt.Sprintf(
 		"a change of %s is larger than the %d bytes a record may have and comes without %s: raise max.message.bytes of topic %s and cdc's limit, or take large columns off the allow-list",
 		t, s.limit, what, t.Topic), map[string]any{"key": fmt.Sprintf("%.200q", key), "topic": t.Topic})

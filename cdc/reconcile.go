@@ -26,6 +26,10 @@ func (s *session) reconcile(ctx context.Context) error {
 	}
 	var found []finding
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		// Whatever holds a table's lock must not hold the stream up.
+		if err := exec(ctx, tx, `SET LOCAL lock_timeout = '3s'`); err != nil {
+			return err
+		}
 		found, err = s.compare(ctx, tx, tables, ids)
 		if err != nil {
 			return err
@@ -53,9 +57,10 @@ func (s *session) reconcile(ctx context.Context) error {
 type finding struct {
 	Table
 	facts   *facts
-	gone    *string // a table that is not configured any more
-	problem string  // why it is not to be published
-	state   *state  // as it should be kept
+	in      *publishedTable // nil if it is not in the publication
+	gone    *string         // a table that is not configured any more
+	problem string          // why it is not to be published
+	state   *state          // as it should be kept
 
 	publish, withhold bool   // to be added to the publication, or taken out
 	reason            string // for a snapshot, if there is one
@@ -103,17 +108,18 @@ func (s *session) compare(ctx context.Context, tx pgx.Tx, tables []Table, topicI
 		found = append(found, finding{gone: &name})
 	}
 	for _, p := range in {
-		found = append(found, finding{Table: p.table, gone: new(p.table.String()), withhold: true})
+		found = append(found, finding{Table: p.table, in: p, gone: new(p.table.String()), withhold: true})
 	}
 	return found, nil
 }
 
 // judge compares a configured table with what was known of it.
 func judge(t Table, f *facts, before *state, in *publishedTable, topicID string) finding {
-	out := finding{Table: t, facts: f, problem: f.problem(t)}
+	out := finding{Table: t, facts: f, in: in, problem: f.problem(t)}
 	out.state = &state{Name: t.String(), Topic: t.Topic, TopicID: topicID, KeyColumns: []string{}, Columns: []string{}}
 	if f != nil {
 		out.state.Relation, out.state.KeyColumns, out.state.Columns, out.state.Identity = int64(f.oid), f.key(), f.published(t), f.identity
+		out.state.Attributes = f.attrs
 	}
 	if before != nil && before.Error != nil {
 		out.known = *before.Error
@@ -126,6 +132,9 @@ func judge(t Table, f *facts, before *state, in *publishedTable, topicID string)
 	out.publish = in == nil || in.narrowed
 	out.withhold = in != nil && in.narrowed
 	out.reason, out.sweep = changed(t, f, before, out.state, in)
+	if out.reason == "" {
+		out.state.Columns = append(out.state.Columns, gone(before.Columns, out.state.Columns)...)
+	}
 	if out.reason != "" && before != nil && out.sweep {
 		out.incident, out.text = incidentAnew, "is read again: "+out.reason
 	}
@@ -150,7 +159,7 @@ func changed(t Table, f *facts, before, now *state, in *publishedTable) (reason 
 		return "somebody took it out of the publication", true
 	case in.narrowed:
 		return "somebody narrowed its publication to some rows, columns or operations", true
-	case !f.grewEmpty(t, before.Columns):
+	case !f.grewEmpty(t, before):
 		return "its columns changed without an event for each row", false
 	}
 	return "", false
@@ -159,12 +168,15 @@ func changed(t Table, f *facts, before, now *state, in *publishedTable) (reason 
 // publishedTable is a table of our publication.
 type publishedTable struct {
 	table    Table
+	kind     string
 	narrowed bool // not all of its changes are published
 }
 
+func (p *publishedTable) only() string { return only(p.table, p.kind) }
+
 func (s *session) published(ctx context.Context, tx pgx.Tx) (map[string]*publishedTable, error) {
 	// Filters and column lists came with version 15.
-	rows, err := tx.Query(ctx, `SELECT n.nspname, c.relname,
+	rows, err := tx.Query(ctx, `SELECT n.nspname, c.relname, c.relkind::text,
 			coalesce(to_jsonb(r)->>'prqual', to_jsonb(r)->>'prattrs') IS NOT NULL
 			OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AND p.pubviaroot)
 		FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
@@ -175,7 +187,7 @@ func (s *session) published(ctx context.Context, tx pgx.Tx) (map[string]*publish
 	}
 	in := map[string]*publishedTable{}
 	var p publishedTable
-	_, err = pgx.ForEachRow(rows, []any{&p.table.Schema, &p.table.Name, &p.narrowed}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&p.table.Schema, &p.table.Name, &p.kind, &p.narrowed}, func() error {
 		one := p
 		in[p.table.String()] = &one
 		return nil
@@ -189,7 +201,7 @@ func (s *session) published(ctx context.Context, tx pgx.Tx) (map[string]*publish
 func (s *session) apply(ctx context.Context, tx pgx.Tx, found []finding) error {
 	for _, f := range found {
 		if f.withhold {
-			if err := exec(ctx, tx, `ALTER PUBLICATION `+s.publication()+` DROP TABLE `+f.sql()); err != nil {
+			if err := exec(ctx, tx, `ALTER PUBLICATION `+s.publication()+` DROP TABLE `+f.in.only()); err != nil {
 				return err
 			}
 		}
@@ -221,10 +233,7 @@ func (s *session) apply(ctx context.Context, tx pgx.Tx, found []finding) error {
 // ours or somebody holds its lock, keeps no other from it.
 func (s *session) add(ctx context.Context, tx pgx.Tx, f *finding) {
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { // a savepoint
-		if err := exec(ctx, tx, `SET LOCAL lock_timeout = '3s'`); err != nil {
-			return err
-		}
-		return exec(ctx, tx, `ALTER PUBLICATION `+s.publication()+` ADD TABLE `+f.only())
+		return exec(ctx, tx, `ALTER PUBLICATION `+s.publication()+` ADD TABLE `+only(f.Table, f.facts.kind))
 	})
 	if err != nil {
 		f.suspend("it cannot be added to the publication: " + err.Error())
@@ -239,12 +248,12 @@ func exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 }
 
 // only leaves out tables that inherit from this one, which are tables of their
-// own; partitions are not left out by it.
-func (f *finding) only() string {
-	if f.facts.kind == "r" {
-		return "ONLY " + f.sql()
+// own, and leaves partitions in.
+func only(t Table, kind string) string {
+	if kind == "r" {
+		return "ONLY " + t.sql()
 	}
-	return f.sql()
+	return t.sql()
 }
 
 // follow has reader and snapshotter go by what was found. A table about which
@@ -283,7 +292,7 @@ func (w *watched) equal(o *watched) bool {
 		return false
 	}
 	return w.suspended || w.facts.oid == o.facts.oid && slices.Equal(w.facts.key(), o.facts.key()) &&
-		slices.Equal(w.facts.columns, o.facts.columns) && slices.Equal(w.facts.types, o.facts.types)
+		slices.Equal(w.facts.published(w.Table), o.facts.published(o.Table))
 }
 
 // declareTopics makes topics that are missing and gives the ids of all. One

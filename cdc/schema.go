@@ -61,7 +61,7 @@ func schemaText(t Table, columns []column, version int) (string, error) {
 	}
 	text, err := json.Marshal(schemaRecord{
 		Type: "record", Name: "cdc" + suffix, Namespace: avroName(t.Schema) + "." + avroName(t.Name),
-		Doc: "A change of a row of " + t.String() + ". Of two records of one key, the one with the higher (lsn, ordinal) holds.",
+		Doc: "A change of a row of " + t.String() + ". Of two records of one key, the one with the higher (timeline, lsn, ordinal) holds.",
 		Fields: []schemaField{
 			{Name: "op", Type: raw(`"string"`), Doc: "c: created, u: updated, d: deleted, r: read by a snapshot."},
 			{Name: "before", Type: raw(`["null",` + string(rowText) + `]`), Default: raw("null"), Doc: "The row before, if the table's replica identity keeps it."},
@@ -70,6 +70,7 @@ func schemaText(t Table, columns []column, version int) (string, error) {
 			{Name: "unchanged", Type: raw(`{"type":"array","items":"string"}`), Default: raw("[]"), Doc: "Large values of after that this change left as they were and that Postgres did not repeat: null here, to be kept by the reader."},
 			{Name: "omitted", Type: raw(`{"type":"array","items":"string"}`), Default: raw("[]"), Doc: "Values that could not be carried, such as after.document: null here, to be fetched from the table."},
 			{Name: "xid", Type: raw(`"long"`), Doc: "The transaction, as Postgres numbers it."},
+			{Name: "timeline", Type: raw(`"long"`), Doc: "The database's history: a promoted standby begins a new one."},
 			{Name: "lsn", Type: raw(`"long"`), Doc: "Where in the WAL it committed."},
 			{Name: "ordinal", Type: raw(`"long"`), Doc: "Ascends within the transaction."},
 			{Name: "committed_at", Type: raw(`{"type":"long","logicalType":"timestamp-micros"}`), Doc: "When it committed, by the database's clock."},

@@ -38,9 +38,12 @@ type session struct {
 	ctx     context.Context // the decoder's callbacks are given none
 	sending context.Context // what is on its way when the reader ends is still wanted
 	tx      *tx
-	whole   func() // to be called once tx is acknowledged
+	then    after // what waits for tx
 	bound   map[uint32]*binding
 	missed  map[string]string // tables of which tx's changes could not be told, and why
+
+	told     map[string]time.Time // when it was last said that values of a table were left out
+	timeline int64
 
 	moved atomic.Bool // the broker took something
 }
@@ -76,6 +79,7 @@ func (c *CDC) session(ctx context.Context) (moved bool, err error) {
 	s := &session{
 		CDC: c, stream: stream, client: client, flight: newFlight(c.cfg.MaxInFlight, c.cfg.MaxBytes, stream.Confirm),
 		work: make(chan struct{}, 1), bound: map[uint32]*binding{}, missed: map[string]string{},
+		told: map[string]time.Time{},
 	}
 	s.watched.Store(&map[string]*watched{})
 	err = s.run(ctx)
@@ -104,6 +108,9 @@ func (s *session) run(ctx context.Context) error {
 	// Only now: while we read the slot, nobody makes it anew or publishes
 	// otherwise.
 	err := s.noteSlot(ctx)
+	if err == nil {
+		s.timeline, err = s.readTimeline(ctx)
+	}
 	if err == nil {
 		err = s.reconcile(ctx)
 	}

@@ -58,8 +58,9 @@ const (
 
 // place is where in the WAL a change stands.
 type place struct {
-	tx      *tx
-	ordinal int64
+	tx       *tx
+	timeline int64
+	ordinal  int64
 }
 
 // leaveOut are columns whose values do not fit into the record, by their place
@@ -78,6 +79,7 @@ func (s *shape) append(b []byte, c change, p place, out leaveOut) []byte {
 	b = appendStrings(b, s.unchanged(c.after))
 	b = appendStrings(b, omitted)
 	b = appendLong(b, int64(p.tx.xid))
+	b = appendLong(b, p.timeline)
 	b = appendLong(b, int64(p.tx.lsn))
 	b = appendLong(b, p.ordinal)
 	return appendLong(b, p.tx.time.UnixMicro())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // ensureSlot creates publication and slot if they are not there, and makes the
@@ -111,10 +112,34 @@ func (c *CDC) createSlot(ctx context.Context) error {
 		c.log.WarnContext(ctx, "still creating the replication slot: it waits for transactions that were open before; no change is published until they end")
 	})
 	defer slow.Stop()
-	if _, err := c.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, c.cfg.Slot); err != nil {
+	err := c.newSlot(ctx)
+	if err != nil {
 		return fmt.Errorf("create slot %s (wal_level must be logical and the role needs REPLICATION): %w", c.cfg.Slot, err)
 	}
 	return nil
+}
+
+// failoverSince is the first Postgres whose standbys can keep copies of a slot,
+// if the servers are set to it.
+const failoverSince = 170000
+
+// newSlot makes a slot that follows a failover where the server has such and
+// does not refuse, as a standby does.
+func (c *CDC) newSlot(ctx context.Context) error {
+	var version int
+	if err := c.db.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return err
+	}
+	if version >= failoverSince {
+		_, err := c.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput', failover => true)`, c.cfg.Slot)
+		var server *pgconn.PgError
+		if !errors.As(err, &server) || server.Code != "0A000" && server.Code != "42883" {
+			return err
+		}
+		c.log.WarnContext(ctx, "the server makes no slot that follows a failover: after one, every table is read again", "error", err)
+	}
+	_, err := c.db.Exec(ctx, `SELECT pg_create_logical_replication_slot($1, 'pgoutput')`, c.cfg.Slot)
+	return err
 }
 
 // noteSlot has the loss of a slot noticed from now on.
@@ -123,4 +148,15 @@ func (c *CDC) noteSlot(ctx context.Context) error {
 		return fmt.Errorf("note slot %s: %w", c.cfg.Slot, err)
 	}
 	return nil
+}
+
+// readTimeline tells which history of the database this is. A promoted standby
+// begins a new one, in which places in the WAL may be lower than in what was
+// published before and is not part of it.
+func (c *CDC) readTimeline(ctx context.Context) (timeline int64, err error) {
+	err = c.db.QueryRow(ctx, `SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint`).Scan(&timeline)
+	if err != nil {
+		return 0, fmt.Errorf("look for the timeline: %w", err)
+	}
+	return timeline, nil
 }

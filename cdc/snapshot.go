@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
@@ -35,33 +36,66 @@ import (
 // snapshots makes the snapshots that are due, one after the other. A failure of
 // one is tried again, and does not hold the stream up.
 func (s *session) snapshots(ctx context.Context) error {
-	for {
-		w, st, err := s.nextDue(ctx)
-		if err == nil && w == nil {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-s.work:
-			}
-			continue
-		}
-		if err == nil {
-			err = s.snapshot(ctx, w, st)
-		}
+	failed := map[string]time.Time{} // when those that failed are tried again
+	for ctx.Err() == nil {
+		w, st, err := s.nextDue(ctx, failed)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errSuperseded):
 		case err != nil:
-			s.log.ErrorContext(ctx, "a snapshot was interrupted and will go on", "error", err, "in", 2*s.cfg.Retry)
-			pause(ctx, 2*s.cfg.Retry)
+			s.log.ErrorContext(ctx, "could not look which snapshots are due", "error", err, "again_in", s.cfg.Retry)
+			pause(ctx, s.cfg.Retry)
+			continue
+		case w == nil:
+			s.idle(ctx, failed)
+			continue
 		}
+		err = s.snapshot(ctx, w, st)
+		if err != nil && !errors.Is(err, errSuperseded) && ctx.Err() == nil {
+			failed[w.String()] = time.Now().Add(s.interrupted(ctx, w, err))
+		}
+	}
+	return ctx.Err()
+}
+
+// interrupted tells of a snapshot that failed, and when to go on with it.
+func (s *session) interrupted(ctx context.Context, w *watched, err error) (again time.Duration) {
+	var server *pgconn.PgError
+	if errors.As(err, &server) && (server.Code == undefinedColumn || server.Code == undefinedTable) {
+		// It changed since the catalog was last looked at.
+		s.log.InfoContext(ctx, "a table changed while it was read", "table", w.String(), "error", err)
+		s.look()
+		return s.cfg.Retry
+	}
+	again = 10 * s.cfg.Retry
+	s.log.ErrorContext(ctx, "a snapshot was interrupted and will go on", "table", w.String(), "error", err, "in", again)
+	return again
+}
+
+// SQLSTATEs of a query that names what is not there.
+const (
+	undefinedColumn = "42703"
+	undefinedTable  = "42P01"
+)
+
+// idle waits until there may be something to do.
+func (s *session) idle(ctx context.Context, failed map[string]time.Time) {
+	retry := time.Hour
+	for _, at := range failed {
+		retry = min(retry, time.Until(at))
+	}
+	t := time.NewTimer(retry)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.work:
+	case <-t.C:
 	}
 }
 
 // nextDue gives a table whose snapshot is due, in the order they are
 // configured; none is nil.
-func (s *session) nextDue(ctx context.Context) (*watched, *state, error) {
+func (s *session) nextDue(ctx context.Context, failed map[string]time.Time) (*watched, *state, error) {
 	states, err := loadStates(ctx, s.db, s.cfg.Slot)
 	if err != nil {
 		return nil, nil, err
@@ -72,6 +106,12 @@ func (s *session) nextDue(ctx context.Context) (*watched, *state, error) {
 	now := *s.watched.Load()
 	for _, t := range *s.tables.Load() {
 		w, st := now[t.String()], states[t.String()]
+		if at, ok := failed[t.String()]; ok {
+			if time.Now().Before(at) {
+				continue
+			}
+			delete(failed, t.String())
+		}
 		if w != nil && !w.suspended && st != nil && st.due() {
 			return w, st, nil
 		}
@@ -82,10 +122,6 @@ func (s *session) nextDue(ctx context.Context) (*watched, *state, error) {
 func (s *session) snapshot(ctx context.Context, w *watched, st *state) error {
 	began := time.Now()
 	if st.Served < st.Requested {
-		to, err := s.topicEnds(ctx, w.Topic)
-		if err != nil {
-			return err
-		}
 		now, err := factsOf(ctx, s.db, w.Table)
 		if err != nil {
 			return err
@@ -93,7 +129,7 @@ func (s *session) snapshot(ctx context.Context, w *watched, st *state) error {
 		if now == nil {
 			return errSuperseded
 		}
-		if err := st.begin(ctx, s.db, s.cfg.Slot, to, now.rows); err != nil {
+		if err := st.begin(ctx, s.db, s.cfg.Slot, now.rows); err != nil {
 			return err
 		}
 	}
@@ -105,6 +141,11 @@ func (s *session) snapshot(ctx context.Context, w *watched, st *state) error {
 		return fmt.Errorf("snapshot of %s: %w", w, err)
 	}
 	defer conn.Release()
+	if st.Sweep && st.SweepTo == nil {
+		if err := s.markEnds(ctx, conn, w, st); err != nil {
+			return err
+		}
+	}
 	if err := s.waitVisible(ctx, w); err != nil {
 		return err
 	}
@@ -210,6 +251,20 @@ func (s *session) visibility(ctx context.Context) (visibility, error) {
 		return visibility{}, fmt.Errorf("look which transactions are open: %w", err)
 	}
 	return parseVisibility(text)
+}
+
+// markEnds notes up to where the topic is to be swept. What was committed before
+// the snapshot was asked for has to be in it: the stream may be behind, with
+// rows still to come that a table, truncated or made anew, has no more.
+func (s *session) markEnds(ctx context.Context, conn *pgxpool.Conn, w *watched, st *state) error {
+	if err := s.fence(ctx, conn.Conn().PgConn()); err != nil {
+		return fmt.Errorf("snapshot of %s: %w", w, err)
+	}
+	to, err := s.topicEnds(ctx, w.Topic)
+	if err != nil {
+		return err
+	}
+	return st.sweepTo(ctx, s.db, s.cfg.Slot, to)
 }
 
 // topicEnds is where each partition of a topic ends.

@@ -28,6 +28,7 @@ type state struct {
 	Relation   int64
 	KeyColumns []string
 	Columns    []string
+	Attributes int
 	Identity   string
 	Error      *string
 	Requested  int64
@@ -49,12 +50,12 @@ func (s *state) due() bool {
 	return s.Error == nil && (s.Served < s.Requested || s.Phase != phaseDone)
 }
 
-const stateColumns = `name, topic, topic_id, relation, key_columns, columns, identity, error, requested, served, reason, sweep,
+const stateColumns = `name, topic, topic_id, relation, key_columns, columns, attributes, identity, error, requested, served, reason, sweep,
 	phase, last_key, rows_read, rows_total, deleted, sweep_to, started_at, finished_at`
 
 func (s *state) scan() []any {
 	return []any{
-		&s.Name, &s.Topic, &s.TopicID, &s.Relation, &s.KeyColumns, &s.Columns, &s.Identity, &s.Error, &s.Requested, &s.Served,
+		&s.Name, &s.Topic, &s.TopicID, &s.Relation, &s.KeyColumns, &s.Columns, &s.Attributes, &s.Identity, &s.Error, &s.Requested, &s.Served,
 		&s.Reason, &s.Sweep, &s.Phase, &s.LastKey, &s.RowsRead, &s.RowsTotal, &s.Deleted, &s.SweepTo, &s.StartedAt, &s.FinishedAt,
 	}
 }
@@ -82,26 +83,27 @@ func loadStates(ctx context.Context, db querier, slot string) (map[string]*state
 // reason for one.
 func keep(ctx context.Context, db querier, slot string, s *state, reason string, sweep bool) error {
 	_, err := db.Exec(ctx, `INSERT INTO waybill.cdc_tables AS t
-			(slot, name, topic, topic_id, relation, key_columns, columns, identity, error, reason)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			(slot, name, topic, topic_id, relation, key_columns, columns, attributes, identity, error, reason)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (slot, name) DO UPDATE SET topic = excluded.topic, topic_id = excluded.topic_id,
 			relation = excluded.relation, key_columns = excluded.key_columns, columns = excluded.columns,
-			identity = excluded.identity, error = excluded.error,
-			requested = t.requested + CASE WHEN excluded.reason = '' THEN 0 ELSE 1 END,
-			reason = coalesce(nullif(excluded.reason, ''), t.reason), sweep = t.sweep OR $11
-		WHERE excluded.reason <> '' OR (t.topic, t.topic_id, t.relation, t.key_columns, t.columns, t.identity, t.error)
+			attributes = excluded.attributes, identity = excluded.identity, error = excluded.error,
+			requested = CASE WHEN excluded.reason = '' THEN t.requested ELSE t.served + 1 END,
+			reason = coalesce(nullif(excluded.reason, ''), t.reason), sweep = t.sweep OR $12
+		WHERE excluded.reason <> '' OR (t.topic, t.topic_id, t.relation, t.key_columns, t.columns, t.attributes, t.identity, t.error)
 			IS DISTINCT FROM (excluded.topic, excluded.topic_id, excluded.relation, excluded.key_columns, excluded.columns,
-				excluded.identity, excluded.error)`,
-		slot, s.Name, s.Topic, s.TopicID, s.Relation, s.KeyColumns, s.Columns, s.Identity, s.Error, reason, sweep)
+				excluded.attributes, excluded.identity, excluded.error)`,
+		slot, s.Name, s.Topic, s.TopicID, s.Relation, s.KeyColumns, s.Columns, s.Attributes, s.Identity, s.Error, reason, sweep)
 	if err != nil {
 		return fmt.Errorf("keep the state of %s: %w", s.Name, err)
 	}
 	return nil
 }
 
-// request asks for a snapshot of a table, of all tables if name is empty.
+// request asks for a snapshot of a table, of all tables if name is empty. One
+// that was asked for and has not begun will do.
 func request(ctx context.Context, db querier, slot, name, reason string) (tables int64, err error) {
-	tag, err := db.Exec(ctx, `UPDATE waybill.cdc_tables SET requested = requested + 1, sweep = true, reason = $3
+	tag, err := db.Exec(ctx, `UPDATE waybill.cdc_tables SET requested = served + 1, sweep = true, reason = $3
 		WHERE slot = $1 AND (name = $2 OR $2 = '')`, slot, name, reason)
 	if err != nil {
 		return 0, fmt.Errorf("ask for a snapshot: %w", err)
@@ -109,17 +111,27 @@ func request(ctx context.Context, db querier, slot, name, reason string) (tables
 	return tag.RowsAffected(), nil
 }
 
-// begin notes that the snapshot in s begins. It serves all that were asked for
-// before s was read, and not those that come now.
-func (s *state) begin(ctx context.Context, db querier, slot string, to map[int32]int64, total *int64) error {
-	s.Served, s.Phase, s.LastKey, s.RowsRead, s.RowsTotal, s.Deleted, s.SweepTo = s.Requested, phaseReading, nil, 0, total, 0, to
-	_, err := db.Exec(ctx, `UPDATE waybill.cdc_tables SET served = $3, phase = 'reading', last_key = NULL, rows_read = 0,
-		rows_total = $4, deleted = 0, sweep_to = $5, started_at = now(), finished_at = NULL WHERE slot = $1 AND name = $2`,
-		slot, s.Name, s.Served, total, to)
+// begin notes that the snapshot in s begins. It serves whoever has asked so far
+// and nobody who comes later.
+func (s *state) begin(ctx context.Context, db querier, slot string, total *int64) error {
+	s.Phase, s.LastKey, s.RowsRead, s.RowsTotal, s.Deleted, s.SweepTo = phaseReading, nil, 0, total, 0, nil
+	err := db.QueryRow(ctx, `UPDATE waybill.cdc_tables SET served = requested, phase = 'reading', last_key = NULL, rows_read = 0,
+		rows_total = $3, deleted = 0, sweep_to = NULL, started_at = now(), finished_at = NULL
+		WHERE slot = $1 AND name = $2 AND error IS NULL RETURNING requested, served, sweep, reason`,
+		slot, s.Name, total).Scan(&s.Requested, &s.Served, &s.Sweep, &s.Reason)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errSuperseded
+	}
 	if err != nil {
 		return fmt.Errorf("begin the snapshot of %s: %w", s.Name, err)
 	}
 	return nil
+}
+
+// sweepTo notes where the topic ends.
+func (s *state) sweepTo(ctx context.Context, db querier, slot string, to map[int32]int64) error {
+	s.SweepTo = to
+	return s.write(ctx, db, slot, `sweep_to = $4`, to)
 }
 
 // progress notes that all rows up to the last key are published.

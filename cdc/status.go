@@ -110,3 +110,32 @@ func RequestSnapshot(ctx context.Context, db *pgxpool.Pool, slot, table string) 
 		return exec(ctx, tx, `SELECT pg_logical_emit_message(true, $1, $2::text)`, messagePrefix, messageWake)
 	})
 }
+
+// ErrInUse is a slot that a process reads.
+var ErrInUse = errors.New("a process publishes changes just now")
+
+// Drop takes the slot, the publication and all that is known of tables and
+// snapshots out of the database, which then keeps no WAL for change events any
+// more. Topics stay as they are. Whoever publishes again begins anew.
+func Drop(ctx context.Context, db *pgxpool.Pool, slot, publication string) error {
+	slot = orDefault(slot, SlotName(db.Config().ConnConfig.Database))
+	s := SlotStatus{Name: slot}
+	if err := s.read(ctx, db); err != nil {
+		return err
+	}
+	if s.Active {
+		return fmt.Errorf("slot %s: %w: stop it first", slot, ErrInUse)
+	}
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		for _, table := range []string{"cdc_slots", "cdc_tables", "cdc_keys", "cdc_sweeps"} {
+			if err := exec(ctx, tx, `DELETE FROM waybill.`+table+` WHERE slot = $1`, slot); err != nil {
+				return err
+			}
+		}
+		name := pgx.Identifier{orDefault(publication, DefaultPublication)}.Sanitize()
+		if err := exec(ctx, tx, `DROP PUBLICATION IF EXISTS `+name); err != nil {
+			return err
+		}
+		return exec(ctx, tx, `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1`, slot)
+	})
+}

@@ -172,8 +172,8 @@ func (s *session) Commit(end wal.LSN) error {
 		}
 		delete(s.missed, name)
 	}
-	s.flight.commit(s.tx, end, s.whole)
-	s.tx, s.whole = nil, nil
+	s.flight.commit(s.tx, end, s.then)
+	s.tx, s.then = nil, after{}
 	return nil
 }
 
@@ -205,6 +205,10 @@ func (s *session) Message(m wal.Message) error {
 
 // place publishes the rows of c that the stream has not overtaken.
 func (s *session) place(c *chunk) error {
+	if c.table == nil {
+		s.then.all = append(s.then.all, func() { close(c.placed) })
+		return nil
+	}
 	if (*s.watched.Load())[c.table.String()] != c.table {
 		c.void = true
 	} else {
@@ -215,7 +219,7 @@ func (s *session) place(c *chunk) error {
 		}
 	}
 	c.table.tracker.forget(c.at)
-	s.whole = func() { close(c.placed) }
+	s.then.own = append(s.then.own, func() { close(c.placed) })
 	return nil
 }
 

@@ -246,8 +246,7 @@ func missingKeys(ctx context.Context, conn *pgx.Conn, w *watched, keys [][]byte)
 		}
 	}
 	places, err := lookUp(ctx, conn, w, columns)
-	var server *pgconn.PgError
-	if errors.As(err, &server) && strings.HasPrefix(server.Code, "22") && len(good) > 0 {
+	if noSuchValue(err) && len(good) > 0 {
 		places, err = lookUpEach(ctx, conn, w, columns, len(good))
 	}
 	for _, p := range places {
@@ -267,7 +266,9 @@ func lookUp(ctx context.Context, conn *pgx.Conn, w *watched, columns [][]string)
 		args = append(args, columns[i])
 		arrays = append(arrays, fmt.Sprintf("$%d::text[]", i+1))
 		names = append(names, fmt.Sprintf("k%d", i))
-		where = append(where, fmt.Sprintf("t.%s = given.k%d::%s", quote(k), i, w.facts.keyTypes[i]))
+		// Found by the key's index, and the same in print: 1.0 is 1.00 to the
+		// table and another key to the topic.
+		where = append(where, fmt.Sprintf("t.%[1]s = given.k%[2]d::%[3]s AND format('%%s', t.%[1]s) = given.k%[2]d", quote(k), i, w.facts.keyTypes[i]))
 	}
 	sql := fmt.Sprintf("SELECT place FROM unnest(%s) WITH ORDINALITY AS given (%s, place) WHERE NOT EXISTS (SELECT FROM %s t WHERE %s)",
 		strings.Join(arrays, ", "), strings.Join(names, ", "), w.from(), strings.Join(where, " AND "))
@@ -285,6 +286,14 @@ func lookUp(ctx context.Context, conn *pgx.Conn, w *watched, columns [][]string)
 	return places, nil
 }
 
+// noSuchValue tells of a text that is no value of the key's type, or one that
+// its domain does not allow.
+func noSuchValue(err error) bool {
+	const checkViolation = "23514"
+	var server *pgconn.PgError
+	return errors.As(err, &server) && (strings.HasPrefix(server.Code, "22") || server.Code == checkViolation)
+}
+
 // lookUpEach looks up keys one by one, where one of them is no value of the
 // key's type: of a time when that was another one.
 func lookUpEach(ctx context.Context, conn *pgx.Conn, w *watched, columns [][]string, n int) (places []int64, err error) {
@@ -294,8 +303,7 @@ func lookUpEach(ctx context.Context, conn *pgx.Conn, w *watched, columns [][]str
 			one[c] = columns[c][i : i+1]
 		}
 		gone, err := lookUp(ctx, conn, w, one)
-		var server *pgconn.PgError
-		if errors.As(err, &server) && strings.HasPrefix(server.Code, "22") {
+		if noSuchValue(err) {
 			gone, err = []int64{1}, nil
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package cdc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -318,4 +319,26 @@ func TestWhatIsInFlightIsBounded(t *testing.T) {
 	w.exec("UPDATE shop.thing SET doc = repeat('y', 1000)", "DELETE FROM shop.thing WHERE id > 250")
 	w.confirmed()
 	w.same(w.rebuilt(table.Topic), w.rows("shop.thing", "id::text"))
+}
+
+func TestDroppedItLeavesNothingAndCanBeginAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec("CREATE TABLE shop.thing (id int PRIMARY KEY)", "INSERT INTO shop.thing VALUES (1), (2)")
+	table := w.table("thing")
+	stop := w.run(table)
+	if err := cdc.Drop(t.Context(), w.db, "", ""); !errors.Is(err, cdc.ErrInUse) {
+		t.Errorf("dropped while it runs: %v", err)
+	}
+	stop()
+	w.eventually("it is dropped", func() (bool, any) { err := cdc.Drop(context.Background(), w.db, "", ""); return err == nil, err })
+	if s := w.status(); s.Slot.Exists || len(s.Tables) > 0 || len(w.incidents()) > 0 {
+		t.Errorf("left: %+v %+v", s, w.incidents())
+	}
+	w.exec("DELETE FROM shop.thing WHERE id = 1")
+	w.run(table)
+	w.same(w.rebuilt(table.Topic), w.rows("shop.thing", "id::text"))
+	if len(w.incidents()) > 0 {
+		t.Errorf("incidents %+v", w.incidents())
+	}
 }

@@ -158,7 +158,7 @@ func TestTimesTheServerPrintsAreWhatItMeans(t *testing.T) {
 	w := newWorld(t)
 	w.exec("CREATE TABLE shop.thing (id int PRIMARY KEY, at timestamptz, micros numeric)",
 		`INSERT INTO shop.thing SELECT n, at, extract(epoch FROM at) * 1000000 FROM (
-			SELECT n, '4713-01-01 00:00+00 BC'::timestamptz + n * interval '113 days 7 hours 11.000013 sec' AS at FROM generate_series(0, 12000) n) t`,
+			SELECT n, '4713-01-01 00:00+00 BC'::timestamptz + n * interval '452 days 7 hours 11.000013 sec' AS at FROM generate_series(0, 3000) n) t`,
 		`INSERT INTO shop.thing VALUES (-1, '294276-12-31 23:59:59.999999+00', 9223372036854775807)`)
 	table := w.table("thing")
 	w.run(table)
@@ -171,7 +171,7 @@ func TestTimesTheServerPrintsAreWhatItMeans(t *testing.T) {
 		ids = append(ids, string(e.Key))
 	}
 	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) != 12002 {
+	if ids = slices.Compact(ids); len(ids) != 3002 {
 		t.Errorf("%d rows", len(ids))
 	}
 	var confirmed bool

@@ -59,7 +59,9 @@ func (w *world) snapshotWhileUnseen() {
 	show, committed := w.hold("UPDATE shop.thing SET v = 'newer' WHERE id = 2")
 	w.eventually("the change is in the topic", func() (bool, any) { return fmt.Sprint(w.rebuilt(topic)["2"]["v"]) == "newer", w.rebuilt(topic)["2"] })
 	must(w.t, cdc.RequestSnapshot(w.t.Context(), w.db, "", "shop.thing"))
-	w.eventually("it is about to begin", func() (bool, any) { return w.logged.has(slog.LevelInfo, "reading a table", "asked for"), w.logged.last() })
+	w.eventually("it is about to begin", func() (bool, any) {
+		return w.logged.has(slog.LevelInfo, "reading a table", "asked for"), w.logged.last()
+	})
 	time.Sleep(200 * time.Millisecond) // one that does not wait has read the row by now
 	show()
 	must(w.t, <-committed)

@@ -16,7 +16,8 @@ CREATE TABLE waybill.cdc_tables (
     topic_id    text   NOT NULL, -- another one: the topic was made anew
     relation    bigint NOT NULL, -- oid; another one: the table was made anew
     key_columns text[] NOT NULL, -- of the primary key, each with its type
-    columns     text[] NOT NULL, -- that are published, each with its type
+    columns     text[] NOT NULL, -- that are published, each with its number and type
+    attributes  int    NOT NULL, -- numbers of columns the table had given so far
     identity    text   NOT NULL, -- replica identity: d, n, f or i
     error       text,            -- why nothing of it is published just now
 

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybillhq/waybill/broker"
-	"github.com/waybillhq/waybill/cdc"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
@@ -19,7 +18,6 @@ import (
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/outbox"
-	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/registry"
@@ -43,7 +41,7 @@ type product struct {
 // program whose schemas do not fit the registry stops here.
 func (a *App) prepare(ctx context.Context) (*product, error) {
 	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry), gate: a.newGate()}
-	if relay.Mode(a.cfg.Outbox.Relay) == relay.Poll {
+	if a.polls() {
 		p.notifier = outbox.NewNotifier(a.engines.db, a.log)
 	}
 	p.outbox = outbox.New(p.contracts, outbox.Config{Gate: p.gate, Messages: a.messages(), Notifier: p.notifier})
@@ -60,7 +58,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
 	if err := pg.Migrate(ctx, db, incident.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
-		tenants.Migration(), orders.Migration(), analytics.Migration(), cdc.Migration()); err != nil {
+		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)

@@ -21,7 +21,7 @@ func newCDC() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCDCStatus(), newCDCSnapshot())
+	cmd.AddCommand(newCDCStatus(), newCDCSnapshot(), newCDCDrop())
 	return cmd
 }
 
@@ -69,6 +69,28 @@ each key is the table's row.`,
 				return cdcHint(err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "asked for; waybill cdc status tells how far it is\n")
+			return err
+		})
+	}
+	return cmd
+}
+
+func newCDCDrop() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drop",
+		Short: "Take slot and publication away, so that the database keeps no WAL for changes",
+		Long: `Takes replication slot, publication and what is known of tables and snapshots out
+of the database, for one that is to publish no changes any more. Topics stay.
+Publishing again begins with a snapshot of every table.`,
+		Args: cobra.NoArgs,
+	}
+	t := targetFlags(cmd, true)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return t.withDatabase(cmd.Context(), func(ctx context.Context, db *pgxpool.Pool) error {
+			if err := cdc.Drop(ctx, db, "", ""); err != nil {
+				return cdcHint(err)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "dropped; set cdc: {off: true} in the configuration, or the next start begins anew")
 			return err
 		})
 	}

@@ -31,10 +31,10 @@ func TestStatusOfChangesSaysWhatIsWrong(t *testing.T) {
 	slot := cdc.SlotName(db.Config().ConnConfig.Database)
 	for _, sql := range []string{
 		`INSERT INTO waybill.cdc_slots (slot, losses) VALUES ('` + slot + `', 2)`,
-		`INSERT INTO waybill.cdc_tables (slot, name, topic, topic_id, relation, key_columns, columns, identity, error, reason, phase, rows_read, rows_total, served)
-			VALUES ('` + slot + `', 's.bad', 't', '', 1, '{}', '{}', 'd', 'no primary key', '', 'waiting', 0, NULL, 0),
-				('` + slot + `', 's.slow', 'u', '', 1, '{}', '{}', 'f', NULL, '', 'reading', 70, 1000, 1),
-				('` + slot + `', 's.unknown', 'v', '', 1, '{}', '{}', 'd', NULL, '', 'reading', 7, NULL, 1)`,
+		`INSERT INTO waybill.cdc_tables (slot, name, topic, topic_id, relation, key_columns, columns, attributes, identity, error, reason, phase, rows_read, rows_total, served)
+			VALUES ('` + slot + `', 's.bad', 't', '', 1, '{}', '{}', 1, 'd', 'no primary key', '', 'waiting', 0, NULL, 0),
+				('` + slot + `', 's.slow', 'u', '', 1, '{}', '{}', 1, 'f', NULL, '', 'reading', 70, 1000, 1),
+				('` + slot + `', 's.unknown', 'v', '', 1, '{}', '{}', 1, 'd', NULL, '', 'reading', 7, NULL, 1)`,
 	} {
 		if _, err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
