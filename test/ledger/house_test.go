@@ -121,10 +121,25 @@ func (h *house) keepAll() {
 	h.t.Cleanup(func() {
 		cancel()
 		keepers.Wait()
+		for _, r := range h.relays {
+			r.awaitStart()
+		}
 		for _, m := range h.members {
 			h.t.Logf("%s was started %d times", m.name, m.starts)
 		}
 	})
+}
+
+// awaitStart waits, not for ever, until a relay that was started a moment ago is
+// up or gone: asked to stop before, it says that it failed.
+func (r *relay) awaitStart() {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.Now().Add(20 * time.Second); r.starts > 0 && time.Now().Before(late); <-tick.C {
+		if r.process.Ended() || strings.Contains(r.process.Output(), "msg=running") {
+			return
+		}
+	}
 }
 
 func (h *house) trouble(err error) {

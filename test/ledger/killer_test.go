@@ -22,7 +22,8 @@ func (h *house) kill(n int, r *rand.Rand) {
 	var checkpoints sync.WaitGroup
 	defer checkpoints.Wait()
 	defer cancel()
-	checkpoints.Go(func() { h.checkpoints(ctx, rand.New(rand.NewPCG(r.Uint64(), 0))) })
+	other := rand.New(rand.NewPCG(r.Uint64(), 0))
+	checkpoints.Go(func() { h.checkpoints(ctx, other) })
 	began := time.Now()
 	bound := began.Add(time.Duration(n)*6*time.Second + time.Minute)
 	for done := 0; done < n; {
