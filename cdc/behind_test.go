@@ -180,3 +180,32 @@ func TestKeyThatItsDomainForbidsByNowLeavesTheTopic(t *testing.T) {
 	w.run(table)
 	w.same(w.rebuilt(table.Topic), w.rows("shop.thing", "id::text"))
 }
+
+// A topic may hold what is not ours: a mistake in the configuration must not
+// delete it.
+func TestWhatOthersPutIntoTheTopicIsNotSwept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec("CREATE TABLE shop.thing (id int PRIMARY KEY)", "INSERT INTO shop.thing VALUES (1)")
+	table := w.table("thing")
+	stop := w.run(table)
+	stop()
+	foreign := &kgo.Record{Topic: table.Topic, Key: []byte("theirs"), Value: []byte("x"), Headers: []kgo.RecordHeader{{Key: "ce_type", Value: []byte("bank.Opened")}}}
+	must(t, w.engine.Client(t).ProduceSync(t.Context(), foreign, &kgo.Record{Topic: table.Topic, Key: []byte("plain"), Value: []byte("x")}).FirstErr())
+	w.exec("TRUNCATE shop.thing")
+	w.run(table)
+	w.eventually("the row is swept", func() (bool, any) {
+		for _, r := range w.records(table.Topic) {
+			if string(r.Key) == "1" && r.Value == nil {
+				return true, nil
+			}
+		}
+		return false, w.logged.last()
+	})
+	w.settle()
+	for _, r := range w.records(table.Topic) {
+		if string(r.Key) != "1" && r.Value == nil {
+			t.Errorf("%s is deleted", r.Key)
+		}
+	}
+}

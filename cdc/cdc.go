@@ -95,7 +95,8 @@ type CDC struct {
 }
 
 // New makes a publisher of changes in the database of db. The role needs
-// REPLICATION, CREATE on the database, and to own the tables.
+// REPLICATION, CREATE on the database, and to own the tables. Of db it uses up to
+// four connections at once.
 func New(db *pgxpool.Pool, client NewClient, reg Registry, cfg Config) *CDC {
 	database := db.Config().ConnConfig.Database
 	cfg.Slot = orDefault(cfg.Slot, SlotName(database))

@@ -2,6 +2,7 @@ package cdc_test
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -168,6 +169,9 @@ func TestOnlyColumnsOfTheAllowListLeave(t *testing.T) {
 	}
 	if last != "1 u (id=1 name=a) (id=1 later=listed b name=a)" {
 		t.Errorf("at last %q", last)
+	}
+	if !w.logged.has(slog.LevelWarn, "listed that the table has not", "[later]") {
+		t.Error("a listed column that was not there is not told")
 	}
 	subjects, err := w.registry.Subjects(t.Context(), table.Topic)
 	must(t, err)

@@ -278,12 +278,29 @@ func (s *session) follow(found []finding) {
 				w = b
 			}
 		}
-		same = same && w == old[f.String()]
+		if w != old[f.String()] {
+			same = false
+			s.warnOfUnknown(w)
+		}
 		now[f.String()] = w
 	}
 	s.metrics.suspended.Set(float64(suspended))
 	if !same || len(now) != len(old) {
 		s.watched.Store(&now)
+	}
+}
+
+// warnOfUnknown tells of columns that are listed and are not there, which may be
+// meant, or misspelt.
+func (s *session) warnOfUnknown(w *watched) {
+	if w.suspended {
+		return
+	}
+	missing := slices.DeleteFunc(without(append([]string{w.TenantColumn}, w.Columns...), w.facts.columns), func(c string) bool {
+		return c == "" || c == AllColumns
+	})
+	if len(missing) > 0 {
+		s.log.Warn("columns are listed that the table has not", "table", w.String(), "columns", missing)
 	}
 }
 

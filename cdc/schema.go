@@ -40,6 +40,9 @@ type schemaRecord struct {
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
+// recordName is that of the events' records, in a namespace of each table.
+const recordName = "cdc"
+
 // schemaText is the schema of a table's change events. version 1 has the plain
 // name; see [schemas.register].
 func schemaText(t Table, columns []column, version int) (string, error) {
@@ -60,7 +63,7 @@ func schemaText(t Table, columns []column, version int) (string, error) {
 		return "", err
 	}
 	text, err := json.Marshal(schemaRecord{
-		Type: "record", Name: "cdc" + suffix, Namespace: avroName(t.Schema) + "." + avroName(t.Name),
+		Type: "record", Name: recordName + suffix, Namespace: avroName(t.Schema) + "." + avroName(t.Name),
 		Doc: "A change of a row of " + t.String() + ". Of two records of one key, the one with the higher (timeline, lsn, ordinal) holds.",
 		Fields: []schemaField{
 			{Name: "op", Type: raw(`"string"`), Doc: "c: created, u: updated, d: deleted, r: read by a snapshot."},

@@ -14,7 +14,25 @@ import (
 // slot anew if it cannot be read any more. What changed before a slot was
 // created is not in it: every table then wants a snapshot, noted before the
 // slot is there, so that a crash leaves none that looks complete.
+//
+// Processes take turns: one that finds the slot missing while another is about
+// to make it would tell of a loss that is none.
 func (c *CDC) ensureSlot(ctx context.Context) error {
+	conn, err := c.db.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("look for slot %s: %w", c.cfg.Slot, err)
+	}
+	defer conn.Release()
+	turn := "hashtextextended('waybill cdc ' || $1, 0)"
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(`+turn+`)`, c.cfg.Slot); err != nil {
+		return fmt.Errorf("wait for another process to make slot %s: %w", c.cfg.Slot, err)
+	}
+	err = c.makeSlot(ctx)
+	_, unlocked := conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(`+turn+`)`, c.cfg.Slot)
+	return errors.Join(err, unlocked)
+}
+
+func (c *CDC) makeSlot(ctx context.Context) error {
 	published, err := c.publicationExists(ctx)
 	if err != nil {
 		return err

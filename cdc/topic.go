@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/event"
 )
 
 // topicReader reads a topic's keys from one place to another.
@@ -73,7 +76,9 @@ func (r *topicReader) read(ctx context.Context, most int) (map[string]bool, erro
 				continue
 			}
 			r.at[rec.Partition] = rec.Offset + 1
-			live[string(rec.Key)] = rec.Value != nil
+			if rec.Value == nil || isChange(rec) {
+				live[string(rec.Key)] = rec.Value != nil
+			}
 		}
 		if len(records) > 0 {
 			r.quiet = 0
@@ -82,6 +87,17 @@ func (r *topicReader) read(ctx context.Context, most int) (map[string]bool, erro
 		}
 	}
 	return live, nil
+}
+
+// isChange tells our events from what somebody else put into the topic, which is
+// not ours to delete.
+func isChange(rec *kgo.Record) bool {
+	for _, h := range rec.Headers {
+		if h.Key == event.HeaderType {
+			return strings.Contains(string(h.Value), "."+recordName)
+		}
+	}
+	return false
 }
 
 func (r *topicReader) poll(ctx context.Context, most int) ([]*kgo.Record, error) {
