@@ -82,7 +82,7 @@ func (s *session) created(b *binding, row []wal.Value, step int64) error {
 		s.miss(b, unknownKey)
 		return nil
 	}
-	return s.tell1(b, key, change{op: opCreate, after: row}, step)
+	return s.emit(b, key, change{op: opCreate, after: row}, step)
 }
 
 const unknownKey = "a change came without its primary key"
@@ -116,7 +116,7 @@ func (s *session) Update(rel *wal.Relation, old wal.Old, row []wal.Value) error 
 	if old.Kind == wal.OldRow {
 		c.before = old.Row
 	}
-	return s.tell1(b, key, c, 0)
+	return s.emit(b, key, c, 0)
 }
 
 // Delete tells of a row that is gone.
@@ -137,13 +137,13 @@ func (s *session) Delete(rel *wal.Relation, old wal.Old) error {
 // keeps the last record of each key forget the key.
 func (s *session) deleted(b *binding, key []byte, old wal.Old) error {
 	c := change{op: opDelete, before: old.Row, beforeKeyOnly: old.Kind == wal.OldKey}
-	if err := s.tell1(b, key, c, 0); err != nil {
+	if err := s.emit(b, key, c, 0); err != nil {
 		return err
 	}
 	return s.publish(b.table, b.shape, key, change{op: opTombstone, before: old.Row}, 1)
 }
 
-func (s *session) tell1(b *binding, key []byte, c change, step int64) error {
+func (s *session) emit(b *binding, key []byte, c change, step int64) error {
 	b.table.tracker.touch(key, s.tx.xid)
 	return s.publish(b.table, b.shape, key, c, step)
 }
