@@ -158,6 +158,7 @@ func TestWhatIsHeldInMemoryIsBounded(t *testing.T) {
 		return keep(ctx, tx, e)
 	}, func(s *setup) { s.cfg.MaxInFlight = limit; s.cfg.Metrics = w.metrics })
 	w.until("it is full", func() bool { return w.gauge("waybill_consumer_in_flight") == limit })
+	w.until("its workers are busy", func() bool { return calls.Load() == 8 })
 	<-time.After(200 * time.Millisecond)
 	if n := w.gauge("waybill_consumer_in_flight"); n != limit || calls.Load() != 8 {
 		t.Errorf("%v records in flight, limit %d; %d handlers at work, want 8", n, limit, calls.Load())
