@@ -46,19 +46,17 @@ func (r *Relay) makeSlot(ctx context.Context) error {
 	return err
 }
 
-// setComplete notes that all that committed before the slot is published,
-// while we read that slot.
+// setComplete notes that all that committed before the slot is published, if we
+// still read that slot. If not, nothing is said: reading on will tell why, as
+// that the slot can never be read.
 func (s *session) setComplete(ctx context.Context) error {
 	if s.stream == nil {
 		return s.Relay.setComplete(ctx)
 	}
 	err := s.underSlotLock(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot, complete_at)
+		_, err := tx.Exec(ctx, `INSERT INTO waybill.outbox_slots (slot, complete_at)
 			SELECT slot_name, now() FROM pg_replication_slots WHERE slot_name = $1 AND active_pid = $2
 			ON CONFLICT (slot) DO UPDATE SET complete_at = now()`, s.cfg.Slot, int64(s.stream.PID()))
-		if err == nil && tag.RowsAffected() == 0 {
-			err = errors.New("the connection to it was lost meanwhile")
-		}
 		return err
 	})
 	if err != nil {
