@@ -128,9 +128,12 @@ func TestRecreatedTopicHasAnotherID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := broker.TopicIDs(t.Context(), cl, topic)
-	if err != nil {
-		t.Fatal(err)
+	// A broker takes a moment to tell of what is new.
+	var after map[string][16]byte
+	for deadline := time.Now().Add(30 * time.Second); len(after) == 0 && time.Now().Before(deadline); {
+		if after, err = broker.TopicIDs(t.Context(), cl, topic); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(before) != 1 || len(after) != 1 || before[topic] == after[topic] {
 		t.Errorf("before %v, after %v", before, after)
