@@ -52,6 +52,10 @@ type Config struct {
 	Partitions int32
 	// Capabilities of the broker: where it can compact, topics are compacted.
 	Capabilities broker.Capabilities
+	// Linger is how long records wait for others to go with, none if zero. On a
+	// broker where each batch is a wait for the disk, as on the embedded one,
+	// some milliseconds leave the disk to those who are in a hurry.
+	Linger time.Duration
 	// MaxInFlight bounds the records between reading and acknowledgement,
 	// 20,000 if zero; MaxBytes their bytes, 32 MiB if zero.
 	MaxInFlight int

@@ -90,7 +90,7 @@ func (c *CDC) session(ctx context.Context) (moved bool, err error) {
 
 func (c *CDC) newClient() (*kgo.Client, error) {
 	client, err := c.client(
-		kgo.ProducerLinger(0),
+		kgo.ProducerLinger(c.cfg.Linger),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytes(int32(min(c.limit+batchOverhead, math.MaxInt32))),

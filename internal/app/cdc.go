@@ -17,7 +17,7 @@ func (a *App) startCDC(ctx context.Context) error {
 		return nil
 	}
 	c := cdc.New(a.engines.db, a.engines.broker.Client, a.engines.registry, cdc.Config{
-		Tables: a.changeTables(), Capabilities: a.engines.caps, Logger: a.log, Registerer: a.metrics,
+		Tables: a.changeTables(), Capabilities: a.engines.caps, Linger: a.changeLinger(), Logger: a.log, Registerer: a.metrics,
 	})
 	a.stack.run(ctx, RoleCDC, func(ctx context.Context) error {
 		if !a.migrateCDC(ctx) {
@@ -26,6 +26,15 @@ func (a *App) startCDC(ctx context.Context) error {
 		return c.Run(ctx)
 	})
 	return nil
+}
+
+// changeLinger: nobody waits for a change as for an event, and on our own broker
+// each batch waits for the disk that both share.
+func (a *App) changeLinger() time.Duration {
+	if len(a.cfg.Brokers) > 0 {
+		return 0
+	}
+	return 100 * time.Millisecond
 }
 
 // migrateCDC is not among the migrations that a start waits for. It is false
