@@ -45,12 +45,20 @@ func (n *Notifier) Run(ctx context.Context) error {
 			return nil
 		case <-t.C:
 		}
-		_, err := n.db.Exec(ctx, `NOTIFY `+Channel)
+		err := n.notify(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			n.log.WarnContext(ctx, "tell the relay of new events; it will find them by itself", "error", err)
 		}
 		failing = err != nil
 	}
+}
+
+// notify is bounded: a connection may be dead without a word.
+func (n *Notifier) notify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := n.db.Exec(ctx, `NOTIFY `+Channel)
+	return err
 }
 
 func (n *Notifier) signal() {

@@ -193,6 +193,16 @@ func (q *Partition[T]) Skip(is func(T) bool) (tag T, ok bool) {
 	return tag, true
 }
 
+// First is the tag of the first record that is queued, if there is one.
+func (q *Partition[T]) First() (tag T, ok bool) {
+	q.p.mu.Lock()
+	defer q.p.mu.Unlock()
+	if len(q.queue) == 0 {
+		return tag, false
+	}
+	return q.queue[0].Tags[0], true
+}
+
 // Discard empties the queue of a stopped partition, which then is as new, and
 // gives the tags of what was in it.
 func (q *Partition[T]) Discard() []T {

@@ -28,7 +28,7 @@ func (r *reader) backfill(ctx context.Context) error {
 		// A transaction of its own for each: the ledger then forgets them as
 		// they are marked.
 		n := r.s.ledger.begin(from.upTo, time.Time{})
-		if err := r.publish(n, row); err != nil {
+		if err := r.publish(n, row, true); err != nil {
 			return false, err
 		}
 		r.s.ledger.commit(n, 0)
@@ -41,14 +41,26 @@ func (r *reader) backfill(ctx context.Context) error {
 		}
 		return true, nil
 	})
-	if err == nil {
-		err = r.s.ledger.waitMarked(ctx)
-	}
 	if err != nil {
 		return fmt.Errorf("back-fill: %w", err)
 	}
 	if count > 0 {
-		r.s.log.InfoContext(ctx, "the slot is new: published events that had no mark from the table", "events", count)
+		r.s.log.InfoContext(ctx, "published events that had no mark from the table", "events", count)
 	}
+	r.filled = r.s.ledger.last()
+	_, err = within(ctx, fillWait, r.s.ledger.waitMarked)
+	return errors.Join(err, r.completed(ctx))
+}
+
+// fillWait bounds the wait for the marks of a back-fill: a partition that takes
+// nothing must not keep the others waiting.
+const fillWait = time.Second
+
+// completed notes that the back-fill is, once it is.
+func (r *reader) completed(ctx context.Context) error {
+	if r.filled == 0 || !r.s.ledger.passed(r.filled) {
+		return nil
+	}
+	r.filled = 0
 	return r.s.setComplete(ctx)
 }

@@ -40,6 +40,7 @@ type transactions struct {
 	}
 	encoded []byte
 	queued  int
+	broken  error // the open transaction can be committed no more
 }
 
 // Limits of a transaction. Readers of committed records wait for its end.
@@ -88,13 +89,21 @@ func (x *transactions) begin(ctx context.Context) error {
 	return nil
 }
 
+// createPositions makes the topic if it is not there: who may not make topics may
+// be given one.
 func createPositions(ctx context.Context, client *kgo.Client, topic string) error {
-	compact := "compact"
-	resp, err := kadm.NewClient(client).CreateTopic(ctx, 1, -1, map[string]*string{"cleanup.policy": &compact}, topic)
+	adm := kadm.NewClient(client)
+	resp, err := adm.CreateTopic(ctx, 1, -1, map[string]*string{
+		"cleanup.policy":    kadm.StringPtr("compact"),
+		"max.message.bytes": kadm.StringPtr("1048588"), // of the largest position, half would do
+	}, topic)
 	if err == nil {
 		err = resp.Err
 	}
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+	if err == nil || errors.Is(err, kerr.TopicAlreadyExists) {
+		return nil
+	}
+	if there, listErr := adm.ListTopics(ctx, topic); listErr != nil || there[topic].Err != nil || len(there[topic].Partitions) == 0 {
 		return fmt.Errorf("create topic %s, where the relay keeps its position: %w", topic, err)
 	}
 	return nil
@@ -122,10 +131,18 @@ func (x *transactions) run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := x.end(ctx); err != nil {
+		if err := x.endUnhurried(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// endUnhurried ends the transaction though ctx may end meanwhile: an orderly stop
+// leaves none half ended.
+func (x *transactions) endUnhurried(ctx context.Context) error {
+	late, cancel := linger(ctx, drainTimeout)
+	defer cancel()
+	return x.end(late)
 }
 
 // append queues a record in the open transaction, ending it first if it is
@@ -134,7 +151,9 @@ func (x *transactions) append(ctx context.Context, q *producer.Partition[tag], r
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.queued >= transactionEvents {
-		if err := x.endLocked(ctx); err != nil {
+		late, cancel := linger(ctx, drainTimeout)
+		defer cancel()
+		if err := x.endLocked(late); err != nil {
 			return false, err
 		}
 	}
@@ -150,14 +169,26 @@ func (x *transactions) end(ctx context.Context) error {
 }
 
 func (x *transactions) endLocked(ctx context.Context) error {
+	if x.broken != nil {
+		return x.broken
+	}
 	if err := x.s.producer.Flush(ctx); err != nil {
 		return err
 	}
 	x.queued = 0
 	acked := x.take()
 	if len(acked) == 0 {
-		return nil
+		// Partitions may have joined it of which nothing was taken: open, it
+		// would be aborted some time, and the producer with it.
+		return x.s.producer.Commit(ctx)
 	}
+	x.broken = x.commit(ctx, acked)
+	return x.broken
+}
+
+// commit ends the transaction that has these batches. After an error they are in
+// no position, and a later one must not commit them.
+func (x *transactions) commit(ctx context.Context, acked []*batch) error {
 	if err := x.writePosition(ctx, acked); err != nil {
 		return err
 	}
@@ -174,6 +205,13 @@ func (x *transactions) endLocked(ctx context.Context) error {
 		x.s.ledger.acknowledge(b)
 	}
 	return nil
+}
+
+// linger is ctx with some more time once it has ended.
+func linger(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return late, func() { stop(); cancel() }
 }
 
 func (x *transactions) take() []*batch {
@@ -298,14 +336,18 @@ func (x *transactions) readableEnd(ctx context.Context, topic string) (s span, e
 	if err != nil {
 		return s, err
 	}
-	start, _ := starts.Lookup(topic, 0)
-	end, _ := ends.Lookup(topic, 0)
+	start, known := starts.Lookup(topic, 0)
+	end, too := ends.Lookup(topic, 0)
+	if !known || !too { // it would pass for empty
+		return s, errors.Join(starts.Error(), ends.Error(), kerr.UnknownTopicOrPartition)
+	}
 	return span{start.Offset, end.Offset}, errors.Join(start.Err, end.Err)
 }
 
-// quietEnd is how long a log that gives nothing more is taken to have ended:
-// its last offsets may belong to nothing that is still there.
-const quietEnd = 5 * time.Second
+// quietEnd is how long a log that gives nothing more is taken to have ended: its
+// last offsets may belong to nothing that is still there. No log of a broker we
+// know ends so; one that is only slow must not be taken for it.
+const quietEnd = 30 * time.Second
 
 // lastIn is the last committed record from one offset up to another.
 func (x *transactions) lastIn(ctx context.Context, topic string, from, end int64) (last *kgo.Record, err error) {
@@ -320,7 +362,7 @@ func (x *transactions) lastIn(ctx context.Context, topic string, from, end int64
 		return nil, err
 	}
 	defer client.Close()
-	for at := from; at < end-1; {
+	for at := from - 1; at < end-1; {
 		poll, cancel := context.WithTimeout(ctx, quietEnd)
 		fetched := client.PollFetches(poll)
 		quiet := poll.Err() != nil

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ type tag struct {
 	id     uuid.UUID
 	commit uint64 // number of the transaction in the ledger
 	size   int32  // bytes it counts for
+	mark   bool   // it is marked once it is published
 }
 
 type batch = producer.Batch[tag]
@@ -38,14 +40,16 @@ type ledger struct {
 	limit     int        // of open; 1 until the first mark after a fruitless session
 	full      int        // what limit then becomes
 	maxBytes  int        // of bytes, but one event alone may be larger
+	most      int        // of commits that are kept
 	open      int
 	bytes     int
 	commits   []commit // a ring: number n is at n % len
-	first     uint64   // number of the oldest
+	first     uint64   // number of the oldest; they begin at 1
 	count     int
-	acked     []*batch // acknowledged, not yet taken by the marker
-	unwritten int      // batches acknowledged and not yet marked
-	stops     []stop   // partitions that stopped, to be written down
+	acked     []*batch               // acknowledged, not yet taken by the marker
+	unwritten int                    // batches acknowledged and not yet marked
+	stops     []stop                 // partitions that stopped, to be written down
+	flying    map[uuid.UUID]struct{} // events of open; nil if nobody asks
 	closed    bool
 	err       error
 
@@ -53,11 +57,15 @@ type ledger struct {
 	failed chan struct{} // closed at the first failure
 }
 
+// maxCommits bounds the commits that are kept behind one that is not through,
+// some 64 bytes each. Their events are marked and count no more.
+const maxCommits = 1_000_000
+
 // newLedger makes a ledger. A careful one lets a single event through until
 // that is marked: what keeps failing would else fill the log with copies.
 func newLedger(limit, maxBytes int, careful bool) *ledger {
 	l := &ledger{
-		limit: limit, full: limit, maxBytes: maxBytes, commits: make([]commit, 1024),
+		limit: limit, full: limit, maxBytes: maxBytes, most: maxCommits, first: 1, commits: make([]commit, 1024),
 		wake: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
 	l.room = sync.NewCond(&l.mu)
@@ -92,28 +100,30 @@ func (l *ledger) grow() {
 	l.commits = larger
 }
 
-// add counts one more event into commit n, waiting while the ledger is full.
-func (l *ledger) add(ctx context.Context, n uint64, size int) error {
+// add counts one more event into its commit, which must be the last, waiting
+// while the ledger is full.
+func (l *ledger) add(ctx context.Context, t tag) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.wait(ctx, func() bool {
-		return l.open < l.limit && (l.bytes == 0 || l.bytes+size <= l.maxBytes)
+		return l.open < l.limit && l.count <= l.most && (l.bytes == 0 || l.bytes+int(t.size) <= l.maxBytes)
 	}); err != nil {
 		return err
 	}
-	l.at(n).open++
+	l.at(t.commit).open++
 	l.open++
-	l.bytes += size
+	l.bytes += int(t.size)
+	if l.flying != nil {
+		l.flying[t.id] = struct{}{}
+	}
 	return nil
 }
 
 // undo takes back an add.
-func (l *ledger) undo(n uint64, size int) {
+func (l *ledger) undo(t tag) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at(n).open--
-	l.open--
-	l.bytes -= size
+	l.tick([]tag{t})
 	l.room.Broadcast()
 }
 
@@ -125,11 +135,42 @@ func (l *ledger) waitMarked(ctx context.Context) error {
 	return l.wait(ctx, func() bool { return l.open == 0 && len(l.stops) == 0 })
 }
 
-// waitAcked waits until every acknowledged event is marked.
+// waitAcked waits until every acknowledged event is marked and every stop noted.
 func (l *ledger) waitAcked(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.wait(ctx, func() bool { return l.unwritten == 0 })
+	return l.wait(ctx, func() bool { return l.unwritten == 0 && len(l.stops) == 0 })
+}
+
+// waitCommit waits until every event of commit n is marked or kept back.
+func (l *ledger) waitCommit(ctx context.Context, n uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, func() bool {
+		gone := n-l.first >= uint64(l.count) // also where n is below first
+		return (gone || l.at(n).open == 0) && len(l.stops) == 0
+	})
+}
+
+// last is behind the last commit; passed tells whether all before it are done and
+// every stop is noted.
+func (l *ledger) last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first + uint64(l.count)
+}
+
+func (l *ledger) passed(last uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first >= last && len(l.stops) == 0
+}
+
+// inTheAir are the events between reading and mark, if flying keeps them.
+func (l *ledger) inTheAir() map[uuid.UUID]struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.flying)
 }
 
 // wait waits, with l.mu held, until ok. It ends early with the session's
@@ -194,9 +235,10 @@ func (l *ledger) acknowledge(b *batch) {
 // before anything behind it is confirmed.
 type stop struct {
 	place
-	event uuid.UUID
-	err   error
-	tags  []tag // of the records that were queued, which stay in the outbox
+	event      uuid.UUID
+	err        error
+	partitions int   // of the topic at the time
+	tags       []tag // of the records that were queued, which stay in the outbox
 }
 
 func (l *ledger) stop(s stop) {
@@ -240,16 +282,19 @@ func (l *ledger) written(acked []*batch, stops []stop) wal.LSN {
 	defer l.mu.Unlock()
 	for _, b := range acked {
 		l.tick(b.Tags)
-		if len(b.Tags) > 0 {
-			l.limit = l.full
-		}
 	}
 	l.unwritten -= len(acked)
 	for i := range stops {
 		l.tick(stops[i].tags)
 	}
+	if len(acked) > 0 || len(stops) > 0 { // what was read is not what fails
+		l.limit = l.full
+	}
 	l.stops = l.stops[:copy(l.stops, l.stops[len(stops):])]
 	l.room.Broadcast()
+	if len(l.stops) > 0 {
+		return 0 // what is kept back behind it counts as done: not before it is written down
+	}
 	return l.advance()
 }
 
@@ -257,16 +302,14 @@ func (l *ledger) tick(tags []tag) {
 	for i := range tags {
 		l.at(tags[i].commit).open--
 		l.bytes -= int(tags[i].size)
+		delete(l.flying, tags[i].id)
 	}
 	l.open -= len(tags)
 }
 
 // drop takes back an event that will never be acknowledged.
 func (l *ledger) drop(t tag) {
-	l.mu.Lock()
-	l.tick([]tag{t})
-	l.room.Broadcast()
-	l.mu.Unlock()
+	l.undo(t)
 	l.signal()
 }
 

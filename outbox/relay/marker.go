@@ -19,7 +19,9 @@ type marker struct {
 	s    *session
 	copy []byte // rows on their way to the table, in COPY's binary format
 	lsns []wal.LSN
-	done int // events written down
+
+	marks int // in copy
+	done  int // events that are through
 }
 
 // run returns once the ledger is closed and all is written, or at the first
@@ -52,14 +54,9 @@ func (m *marker) run(ctx context.Context) error {
 		if closed {
 			return nil
 		}
-		m.pause(ctx, len(acked))
-	}
-}
-
-// pause lets marks gather: each write is a transaction of the database's.
-func (m *marker) pause(ctx context.Context, written int) {
-	if written > 0 && !m.s.cfg.NoMarks {
-		pause(ctx, m.s.cfg.MarkInterval)
+		if m.marks > 0 { // let some gather: each write is a transaction of the database's
+			pause(ctx, m.s.cfg.MarkInterval)
+		}
 	}
 }
 
@@ -71,10 +68,9 @@ func (m *marker) write(ctx context.Context, acked []*batch, stops []stop) error 
 			return err
 		}
 	}
-	if len(acked) == 0 || m.s.cfg.NoMarks {
+	if m.encode(acked); m.marks == 0 {
 		return nil
 	}
-	m.encode(acked)
 	if err := copyMarks(ctx, m.s.db, m.copy); err != nil {
 		m.copy = nil // where the connection broke, the driver may still read it
 		return fmt.Errorf("mark events as published: %w", err)
@@ -86,10 +82,14 @@ func (m *marker) write(ctx context.Context, acked []*batch, stops []stop) error 
 // 100,000 a second the general way costs more than all else here.
 func (m *marker) encode(acked []*batch) {
 	at := uint64(time.Now().UnixMicro() - postgresEpoch)
-	m.copy = append(m.copy[:0], copyHeader...)
+	m.copy, m.marks = append(m.copy[:0], copyHeader...), 0
 	for _, b := range acked {
 		m.lsns = m.s.ledger.lsns(b.Tags, m.lsns[:0])
 		for i := range b.Tags {
+			if !b.Tags[i].mark {
+				continue
+			}
+			m.marks++
 			offset := b.Base
 			if offset >= 0 {
 				offset += int64(i)

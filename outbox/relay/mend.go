@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/waybillhq/waybill/broker/producer"
@@ -20,10 +21,14 @@ const passLimit = 20_000
 // topics' events wait for.
 const lookForTopic = 300 * time.Millisecond
 
+// mendWait bounds each wait while a stopped partition is looked at, for the same
+// reason. What is not through by then is looked at again the next time.
+const mendWait = 500 * time.Millisecond
+
 // due tells, at most once a second, that stopped partitions are to be looked
 // at.
 func (r *reader) due() bool {
-	if r.s.stopped.count() == 0 || time.Since(r.looked) < time.Second {
+	if !r.s.cfg.keeps() || r.s.stopped.count() == 0 || time.Since(r.looked) < time.Second {
 		return false
 	}
 	r.looked = time.Now()
@@ -31,109 +36,61 @@ func (r *reader) due() bool {
 }
 
 // mend tries the stopped partitions whose time has come, or whose refused
-// event an operator gave up.
+// event an operator gave up, and publishes from the table what they kept back.
 func (r *reader) mend(ctx context.Context) error {
+	if err := r.unseen.look(ctx, r.s.db); err != nil {
+		return err
+	}
 	for at, due := range r.s.stopped.candidates(time.Now()) {
-		skip, err := r.s.skipAsked(ctx, r.s.stopped.event(at))
+		event := r.s.stopped.state(at).event
+		skip, err := r.s.skipAsked(ctx, event)
 		if err != nil {
 			return err
+		}
+		if skip {
+			if first, err := r.s.noteSkip(ctx, event); err != nil {
+				return err
+			} else if first {
+				r.s.tellSkip(ctx, at, event)
+			}
 		}
 		if !due && !skip {
 			continue
 		}
-		if r.s.cfg.tables() {
-			err = r.mendFromTable(ctx, at, skip)
-		} else {
-			err = r.mendInPlace(ctx, at, skip)
-		}
-		if err != nil {
+		if err := r.mendPlace(ctx, at); err != nil {
 			return fmt.Errorf("mend %s: %w", at, err)
 		}
 	}
 	return nil
 }
 
-// mendInPlace sends the refused record again, which still heads its queue.
-func (r *reader) mendInPlace(ctx context.Context, at place, skip bool) error {
-	t, err := r.s.producer.Topic(ctx, at.topic)
-	if err != nil {
-		return err
-	}
-	q := t.Partition(int(at.partition))
-	if skip {
-		event := r.s.stopped.event(at)
-		if skipped, ok := q.Skip(func(t tag) bool { return t.id == event }); ok {
-			r.s.ledger.drop(skipped)
-			r.s.tellSkip(ctx, at, skipped.id)
-		}
-	} else {
-		q.Retry()
-	}
-	// Refused again, it is noted as it was the first time. Otherwise the queue
-	// goes on, and may never be empty under load.
-	wait, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if errors.Is(q.Drain(wait), producer.ErrStopped) || ctx.Err() != nil {
+func (r *reader) mendPlace(ctx context.Context, at place) error {
+	st := r.s.stopped.state(at)
+	t := r.s.topicNow(ctx, at.topic)
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case t == nil:
+		r.s.ledger.stop(stop{place: at, event: st.event, err: kerr.UnknownTopicOrPartition})
+		return nil
 	}
-	return r.s.forgetStop(ctx, at)
-}
-
-// pass publishes events that a stopped partition kept back.
-type pass struct {
-	*reader
-	at    place
-	topic *producer.Topic[tag]
-	n     uint64 // its transaction in the ledger, from the first event on
-	count int
-	more  bool // there is more than it takes
-	over  bool // one was refused again
-}
-
-// mendFromTable publishes what a stopped partition kept back, first its head
-// alone. While there is more than a pass takes, the partition stays closed to
-// the stream, whose events would come before their turn.
-func (r *reader) mendFromTable(ctx context.Context, at place, skip bool) error {
-	if skip {
-		if err := r.s.noteSkip(ctx, at, r.s.stopped.event(at)); err != nil {
+	p := &pass{reader: r, topic: t, event: st.event}
+	if at.partition != wholeTopic {
+		p.q = t.Partition(int(at.partition))
+	}
+	// Keys move when a topic gets more partitions, or fewer, and what they kept
+	// back moves with them.
+	p.all = p.q == nil || st.partitions != t.Count()
+	for _, step := range []func(context.Context) (bool, error){p.settled, p.head, p.visible, p.rest} {
+		if ok, err := step(ctx); err != nil || !ok {
+			p.open(false)
+			if !p.refused {
+				r.s.stopped.later(at)
+			}
 			return err
 		}
 	}
-	look, cancel := context.WithTimeout(ctx, lookForTopic)
-	t, err := r.s.producer.Topic(look, at.topic)
-	cancel()
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.s.ledger.stop(stop{place: at, event: r.s.stopped.event(at), err: kerr.UnknownTopicOrPartition})
-		return nil
-	}
-	// What went out before the stop must be marked, or it would be taken for
-	// kept back.
-	if err := r.s.ledger.waitMarked(ctx); err != nil {
-		return err
-	}
-	floor, err := r.s.floor(ctx)
-	if err != nil {
-		return err
-	}
-	p := &pass{reader: r, at: at, topic: t}
-	p.open(true)
-	err = r.unmarked(ctx, floor, at.topic, p.publish)
-	if p.count > 0 {
-		r.s.ledger.commit(p.n, 0)
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.s.ledger.waitMarked(ctx); err != nil {
-		return err
-	}
-	switch {
-	case p.over || p.refusedSince():
-		return nil
-	case p.more:
+	if p.more {
 		p.open(false)
 		r.s.stopped.hurry(at)
 		return nil
@@ -141,62 +98,130 @@ func (r *reader) mendFromTable(ctx context.Context, at place, skip bool) error {
 	if at.partition == wholeTopic {
 		r.topics[at.topic] = &topic{t}
 	}
-	return r.s.forgetStop(ctx, at)
+	return r.s.forgetStop(ctx, at, st.event)
 }
 
-// publish takes one row of the topic's.
-func (p *pass) publish(row *row, from origin) (more bool, err error) {
+// pass publishes events that a stopped partition kept back: first the refused
+// one alone, so that nothing need be read while it is refused. Where there is
+// more than a pass takes, or it takes too long, the partition stays closed to
+// the stream, whose events would come before their turn.
+type pass struct {
+	*reader
+	topic   *producer.Topic[tag]
+	q       *producer.Partition[tag] // nil: a topic as a whole, or a partition that is gone
+	all     bool                     // of all the topic's partitions that are not stopped
+	event   uuid.UUID
+	n       uint64 // transaction in the ledger
+	count   int    // events of it
+	more    bool   // there is more than it takes
+	refused bool   // the broker refuses one again
+}
+
+// settled waits until what went out before is marked: it would be taken for
+// kept back.
+func (p *pass) settled(ctx context.Context) (bool, error) {
+	return within(ctx, mendWait, func(ctx context.Context) error {
+		for i := range p.topic.Count() {
+			q := p.topic.Partition(i)
+			if q != p.q && !p.all {
+				continue
+			}
+			if err := q.Drain(ctx); err != nil && !errors.Is(err, producer.ErrStopped) {
+				return err
+			}
+		}
+		if p.s.once != nil { // it is marked once its transaction has ended
+			return p.s.ledger.waitMarked(ctx)
+		}
+		return p.s.ledger.waitAcked(ctx)
+	})
+}
+
+// head publishes the refused event, if it has no mark by now.
+func (p *pass) head(ctx context.Context) (bool, error) {
+	p.open(true)
+	if p.q == nil {
+		return true, nil
+	}
+	err := p.unmarkedEvent(ctx, p.event, func(row *row, from origin) (bool, error) {
+		return false, p.publishIn(p.topic.For(row[message.Subject]), row, from)
+	})
+	return p.through(ctx, mendWait, err)
+}
+
+// rest publishes what stands behind it.
+func (p *pass) rest(ctx context.Context) (bool, error) {
+	floor, err := p.s.floor(ctx)
+	if err != nil {
+		return false, err
+	}
+	return p.through(ctx, 10*mendWait, p.unmarked(ctx, floor, p.topic.Name, p.take))
+}
+
+// take takes one row of the topic's.
+func (p *pass) take(row *row, from origin) (more bool, err error) {
 	q := p.topic.For(row[message.Subject])
-	if p.at.partition != wholeTopic && q.Index != p.at.partition {
+	if q != p.q && (!p.all || q.Closed()) {
 		return true, nil
 	}
 	if p.count == passLimit {
 		p.more = true
 		return false, nil
 	}
+	err = p.publishIn(q, row, from)
+	return p.all || !q.Closed(), err
+}
+
+// publishIn publishes a row in the pass' transaction.
+func (p *pass) publishIn(q *producer.Partition[tag], row *row, from origin) error {
 	if p.count == 0 {
 		p.n = p.s.ledger.begin(from.upTo, time.Time{})
 	}
 	p.count++
-	rec, err := p.record(row)
-	if errors.Is(err, errUnfit) {
-		p.over = true
-		return false, p.unfit(row, q, err)
+	taken, err := p.offer(p.n, q, row, true)
+	if taken && p.s.stream != nil {
+		p.resent.add(row.id(), from.upTo)
 	}
-	if err != nil {
-		return false, err
+	return err
+}
+
+// through waits until what was published in the pass' transaction is marked, and
+// tells whether all of it is. err is what ended the publishing.
+func (p *pass) through(ctx context.Context, wait time.Duration, err error) (bool, error) {
+	if p.count > 0 {
+		p.s.ledger.commit(p.n, 0)
+		p.count = 0
+		if err == nil {
+			var ok bool
+			if ok, err = within(ctx, wait, func(ctx context.Context) error { return p.s.ledger.waitCommit(ctx, p.n) }); !ok {
+				return false, err
+			}
+		}
 	}
-	p.resent.add(row.id(), from.upTo)
-	if err := p.enqueue(p.n, q, rec, row.id()); err != nil {
-		return false, err
+	p.refused = p.q != nil && p.q.Closed()
+	return err == nil && !p.refused, err
+}
+
+// open lets the partition take records, or not. A topic that has stopped as a
+// whole is closed to the stream as such.
+func (p *pass) open(yes bool) {
+	switch {
+	case p.q == nil:
+	case yes:
+		p.q.Open()
+	default:
+		p.q.Close()
 	}
-	if p.count > 1 {
-		return true, nil
-	}
-	err = q.Drain(p.ctx)
-	if errors.Is(err, producer.ErrStopped) || q.Closed() {
-		p.over = true
+}
+
+// within tells whether wait came to an end within d. An error is one of ctx's
+// or another's.
+func within(ctx context.Context, d time.Duration, wait func(context.Context) error) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	err := wait(bounded)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return false, nil
 	}
-	return true, err
-}
-
-// refusedSince tells whether the broker refused one of the pass's events.
-func (p *pass) refusedSince() bool {
-	if p.at.partition == wholeTopic { // its partitions have stopped by themselves
-		return false
-	}
-	return p.topic.Partition(int(p.at.partition)).Closed()
-}
-
-// open lets the partition take records, or not.
-func (p *pass) open(yes bool) {
-	if p.at.partition == wholeTopic {
-		return // the topic as such is closed to the stream
-	}
-	if q := p.topic.Partition(int(p.at.partition)); yes {
-		q.Open()
-	} else {
-		q.Close()
-	}
+	return err == nil, err
 }

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/relay"
+	"github.com/waybillhq/waybill/pg"
 )
 
 // inModes runs a test in every mode.
@@ -67,6 +69,7 @@ var errOops = fmt.Errorf("oops")
 // Writers of one account take turns by its row's lock; each makes its event's
 // id long before it commits, and long ones overlap with short ones.
 func TestWritersThatOverlapKeepEachKeysOrder(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, w *world) {
 		w.exec(`CREATE TABLE account (id text PRIMARY KEY, n bigint NOT NULL)`)
 		w.exec(`INSERT INTO account SELECT 'a' || i, 0 FROM generate_series(0, 4) i`)
@@ -140,6 +143,7 @@ func TestRelaysThatTakeOverLoseNothing(t *testing.T) {
 }
 
 func TestABrokerThatRefusesIsWaitedForInEveryMode(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, w *world) {
 		one, other := w.keys()
 		w.topicLimit("100000")
@@ -168,6 +172,7 @@ func TestABrokerThatRefusesIsWaitedForInEveryMode(t *testing.T) {
 }
 
 func TestAnEventInTheWALAloneCanBeGivenUp(t *testing.T) {
+	t.Parallel()
 	w := newWorldIn(t, relay.Message)
 	w.topicLimit("100000")
 	log, _ := w.loudRelay()
@@ -276,4 +281,70 @@ func TestABacklogIsPolledInOrder(t *testing.T) {
 	if !slices.Equal(got["a"], upTo(10_000)) || copies > 0 {
 		t.Errorf("%d events, %d copies", len(got["a"]), copies)
 	}
+}
+
+// What a sweep has not published is in no slot either.
+func TestPollingCallsNothingCompleteItHasNotPublished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Mode = relay.Poll
+	w.exec(`INSERT INTO waybill.outbox_slots (slot, complete_at) VALUES ($1, NULL)`, relay.SlotName(w.db.Config().ConnConfig.Database))
+	w.add("a", 1)
+	w.client = func(opts ...kgo.Opt) (*kgo.Client, error) {
+		return kgo.NewClient(append(opts, kgo.SeedBrokers("127.0.0.1:1"))...)
+	}
+	log, stop := w.loudRelay()
+	complete := func() (ok bool) {
+		must(t, w.db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM waybill.outbox_slots WHERE complete_at IS NOT NULL)`).Scan(&ok))
+		return ok
+	}
+	w.told(log, 1, "no partitions to publish to yet")
+	if complete() {
+		t.Error("complete before anything is published")
+	}
+	stop()
+	w.client = nil
+	w.relay()
+	w.marked(1)
+	w.eventually(func() (bool, string) { return complete(), "never complete" })
+}
+
+// Without a mark a relay that polls would publish everything again and again;
+// on one connection it would wait for itself.
+func TestWhatCannotWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg = relay.Config{Mode: relay.Poll, NoMarks: true}
+	if err := w.newRelay(nil).Run(t.Context()); err == nil {
+		t.Error("polls without marks")
+	}
+	w.cfg = relay.Config{}
+	one, err := pg.Open(t.Context(), w.db.Config().ConnString(), pg.Config{MaxConns: 1})
+	must(t, err)
+	defer one.Close()
+	w.relayDB = one
+	if err := w.newRelay(nil).Run(t.Context()); err == nil {
+		t.Error("runs on one connection")
+	}
+}
+
+// The session before brought nothing, so that this one begins with a single
+// event: which is refused.
+func TestACarefulRelayIsNotHeldByARefusedEvent(t *testing.T) {
+	t.Parallel()
+	inModes(t, func(t *testing.T, w *world) {
+		one, other := w.keys()
+		w.topicLimit("100000")
+		log, _ := w.loudRelay()
+		w.eventually(func() (bool, string) {
+			w.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+				AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' UNION SELECT active_pid FROM pg_replication_slots)`)
+			return log.count("relay stopped") > 0, "the relay goes on"
+		})
+		w.addHuge(one, 1)
+		w.addAll(other, 1, 10)
+		if got, _ := story(t, w.read(10)); !slices.Equal(got[other], upTo(10)) {
+			t.Errorf("published %v", got)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
@@ -31,15 +32,13 @@ func (r *Relay) pollSession(ctx context.Context) (moved bool, err error) {
 		return false, unlessDone(ctx, err)
 	}
 	defer closeConn(ctx, conn)
-	if err := r.setComplete(ctx); err != nil {
-		return false, unlessDone(ctx, err)
-	}
 	client, err := r.newClient()
 	if err != nil {
 		return false, err
 	}
 	defer client.Close()
 	s := newSession(r, nil, client)
+	s.ledger.flying = map[uuid.UUID]struct{}{}
 	err = s.run(ctx, func(ctx context.Context) error { return s.reader.poll(ctx, conn) })
 	r.careful = s.marker.done == 0 && err != nil
 	return !r.careful, err
@@ -107,20 +106,27 @@ func (r *reader) sweeps(ctx context.Context, wake <-chan struct{}) error {
 	r.s.log.InfoContext(ctx, "polling the outbox's table")
 	wait := firstPoll
 	var noted time.Time
+	complete := false
 	for {
-		found, below, err := r.sweep(ctx, floor)
+		found, done, err := r.sweep(ctx, &floor)
 		if err != nil {
 			return err
 		}
-		if r.s.stopped.count() == 0 {
-			floor = below
-			if time.Since(noted) > floorEvery {
-				noted = time.Now()
-				if err := r.s.setFloor(ctx, floor); err != nil {
-					return err
-				}
+		if done && !complete {
+			if err := r.s.setComplete(ctx); err != nil {
+				return err
 			}
-		} else if r.due() {
+			complete = true
+		}
+		// What is kept back is below it too, and found by the floor that is
+		// written down.
+		if done && r.s.stopped.count() == 0 && time.Since(noted) > floorEvery {
+			noted = time.Now()
+			if err := r.s.setFloor(ctx, floor); err != nil {
+				return err
+			}
+		}
+		if r.due() {
 			if err := r.mend(ctx); err != nil {
 				return err
 			}
@@ -142,17 +148,27 @@ func (r *reader) sweeps(ctx context.Context, wake <-chan struct{}) error {
 	}
 }
 
-// sweep publishes every row without a mark and waits for the marks: the next
-// sweep must not find them again. Everything below the xid it gives is done.
-func (r *reader) sweep(ctx context.Context, floor int64) (found bool, below int64, err error) {
+// sweepWait bounds the wait for the marks of a sweep: a partition that takes
+// nothing must not keep the others waiting.
+const sweepWait = 300 * time.Millisecond
+
+// sweep publishes every row without a mark that is not on its way yet. It tells
+// whether all is marked by then; the floor is then such that everything below
+// it is, or kept back.
+func (r *reader) sweep(ctx context.Context, floor *int64) (found, done bool, err error) {
+	onTheirWay := r.s.ledger.inTheAir() // before the rows are read: they may be marked meanwhile
+	var below int64
 	err = r.s.db.QueryRow(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&below)
 	if err != nil {
-		return false, 0, fmt.Errorf("ask for the oldest transaction: %w", err)
+		return false, false, fmt.Errorf("ask for the oldest transaction: %w", err)
 	}
-	err = r.unmarked(ctx, floor, "", func(row *row, from origin) (bool, error) {
+	err = r.unmarked(ctx, *floor, "", func(row *row, from origin) (bool, error) {
+		if _, ok := onTheirWay[row.id()]; ok {
+			return true, nil
+		}
 		n := r.s.ledger.begin(from.upTo, time.Time{})
 		before := r.kept
-		if err := r.publish(n, row); err != nil {
+		if err := r.publish(n, row, true); err != nil {
 			return false, err
 		}
 		r.s.ledger.commit(n, 0)
@@ -160,10 +176,13 @@ func (r *reader) sweep(ctx context.Context, floor int64) (found bool, below int6
 		return true, nil
 	})
 	if err == nil {
-		err = r.s.ledger.waitMarked(ctx)
+		done, err = within(ctx, sweepWait, r.s.ledger.waitMarked)
 	}
 	if err != nil {
-		return found, 0, fmt.Errorf("poll: %w", err)
+		return found, false, fmt.Errorf("poll: %w", err)
 	}
-	return found, below, nil
+	if done {
+		*floor = below
+	}
+	return found, done, nil
 }

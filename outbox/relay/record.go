@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,10 +51,11 @@ func (r *row) check() error {
 type columns struct {
 	relation *wal.Relation
 	at       [message.Columns]int
+	xid      int // -1 if there is none
 }
 
 func columnsOf(rel *wal.Relation) (columns, error) {
-	c := columns{relation: rel}
+	c := columns{relation: rel, xid: slices.IndexFunc(rel.Columns, func(col wal.Column) bool { return col.Name == "xid" })}
 	for i, name := range columnNames {
 		c.at[i] = -1
 		for j, col := range rel.Columns {
@@ -76,6 +78,14 @@ func (c *columns) read(values []wal.Value, into *row) {
 			into[i] = values[at].Data
 		}
 	}
+}
+
+// writer is the transaction that wrote the row, 0 if the row does not say.
+func (c *columns) writer(values []wal.Value) int64 {
+	if c.xid < 0 || c.xid >= len(values) {
+		return 0
+	}
+	return int64at(values[c.xid].Data)
 }
 
 // recorder makes records of rows, one at a time: each stands in the memory of

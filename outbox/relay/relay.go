@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -98,9 +99,10 @@ type Relay struct {
 	metrics  *metrics
 
 	// Of Run alone, from one session to the next:
-	unusable bool   // the slot exists and cannot be read any more
-	careful  bool   // the last session marked nothing
-	position string // topic of what was published last, exactly once
+	unusable bool      // the slot exists and cannot be read any more
+	careful  bool      // the last session marked nothing
+	position string    // topic of what was published last, exactly once
+	standsAt uuid.UUID // event that was told to be in the WAL alone
 }
 
 // check refuses what cannot be done.
@@ -109,6 +111,9 @@ func (c *Config) check() error {
 	case WAL, Poll, Message:
 	default:
 		return fmt.Errorf("relay mode %q: want %s, %s or %s", c.Mode, WAL, Poll, Message)
+	}
+	if c.Mode == Poll && c.NoMarks {
+		return errors.New("a relay finds by the marks what to publish when it polls: it needs them")
 	}
 	if c.ExactlyOnce && (!c.tables() || c.NoMarks) {
 		return errors.New("a relay publishes exactly once by the marks in the outbox's table: it needs mode wal or poll, and marks")
@@ -119,10 +124,13 @@ func (c *Config) check() error {
 // tables tells whether events stand in a table until they are published.
 func (c *Config) tables() bool { return c.Mode != Message }
 
+// keeps tells whether what stands behind a refused event is found again in the
+// table. Otherwise it is held in memory.
+func (c *Config) keeps() bool { return c.tables() && !c.NoMarks }
+
 // New makes a relay for the database of db. The role needs REPLICATION.
 func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay {
 	cfg.Mode = orDefault(cfg.Mode, WAL)
-	cfg.NoMarks = cfg.NoMarks || cfg.Mode == Message // there is nothing to mark
 	cfg.Publication = orDefault(cfg.Publication, "waybill_outbox")
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
@@ -148,6 +156,9 @@ func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay
 func (r *Relay) Run(ctx context.Context) error {
 	if err := r.cfg.check(); err != nil {
 		return err
+	}
+	if n := r.db.Config().MaxConns; n < 2 {
+		return fmt.Errorf("the relay's pool has %d connection: it needs two, one to read by while another writes marks", n)
 	}
 	standby := false
 	wait := r.cfg.Retry
@@ -200,7 +211,7 @@ func (r *Relay) walSession(ctx context.Context) (moved bool, err error) {
 	}
 	stream, err := wal.Open(ctx, wal.Config{
 		Conn: &r.db.Config().ConnConfig.Config, Slot: r.cfg.Slot, Publication: r.cfg.Publication,
-		Messages: !r.cfg.tables(),
+		Messages: true,
 	})
 	if err != nil {
 		return false, unlessDone(ctx, err)

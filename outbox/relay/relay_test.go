@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +55,25 @@ type world struct {
 	engine   *brokertest.Engine
 	contract *event.Contract
 	ob       *outbox.Outbox
-	cfg      relay.Config // what a test sets of its relays
+	cfg      relay.Config    // what a test sets of its relays
+	client   relay.NewClient // of its relays; the engine's if nil
+	relayDB  *pgxpool.Pool   // of its relays; db if nil
+}
+
+// newRelay is a relay as the test wants it.
+func (w *world) newRelay(log io.Writer) *relay.Relay {
+	cfg, client, db := w.cfg, w.client, w.relayDB
+	cfg.Retry = 20 * time.Millisecond
+	if log != nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	}
+	if client == nil {
+		client = w.engine.Config.Client
+	}
+	if db == nil {
+		db = w.db
+	}
+	return relay.New(db, client, schemaID(7), cfg)
 }
 
 func newWorld(t *testing.T) *world {
@@ -92,9 +112,7 @@ func must(t testing.TB, err error) {
 func (w *world) relay() (stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cfg := w.cfg
-	cfg.Retry = 20 * time.Millisecond
-	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), cfg)
+	r := w.newRelay(nil)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stop = sync.OnceFunc(func() {

@@ -55,7 +55,7 @@ func (r *reader) loadResent(ctx context.Context) error {
 	}
 	rows, err := r.s.db.Query(ctx, `SELECT p.id, p.commit_lsn::text FROM waybill.outbox_published p JOIN waybill.outbox_events e USING (id)
 		WHERE p.commit_lsn >= (SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1)
-			AND e.xid >= (SELECT made_at_xid FROM waybill.outbox_slots WHERE slot = $1)
+			AND (e.xid IS NULL OR e.xid >= (SELECT made_at_xid FROM waybill.outbox_slots WHERE slot = $1))
 		LIMIT $2`, r.s.cfg.Slot, limit)
 	if err != nil {
 		return fmt.Errorf("look for what is marked and not confirmed: %w", err)

@@ -70,6 +70,9 @@ func (s *session) run(ctx context.Context, read func(context.Context) error) err
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return read(gctx) })
 	g.Go(func() error { return s.watch(gctx) })
+	if !s.cfg.keeps() {
+		g.Go(func() error { return s.mendInPlace(gctx) })
+	}
 	if s.once != nil {
 		g.Go(func() error { return s.once.run(gctx) })
 	}
@@ -131,15 +134,15 @@ func (s *session) acknowledged(b *batch) {
 	s.ledger.acknowledge(b)
 }
 
-// refused is the broker's word on a record it will not take. With a table,
-// what waits behind it needs no memory: it stands there unmarked.
+// refused is the broker's word on a record it will not take. Where there are
+// marks, what waits behind it needs no memory: it stands in the table without.
 func (s *session) refused(r producer.Refusal[tag]) {
 	if s.once != nil && r.Partition == s.once.place {
 		s.ledger.fail(fmt.Errorf("write the position: %w", r.Err))
 		return
 	}
-	at := stop{place: place{r.Partition.Topic.Name, r.Partition.Index}, event: r.Tag.id, err: r.Err}
-	if s.cfg.tables() {
+	at := stop{place: place{r.Partition.Topic.Name, r.Partition.Index}, event: r.Tag.id, err: r.Err, partitions: r.Partition.Topic.Count()}
+	if s.cfg.keeps() {
 		r.Partition.Close()
 		at.tags = r.Partition.Discard()
 	}

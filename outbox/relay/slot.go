@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/pg/wal"
 )
 
 // SlotName is the default slot of a database. Slots belong to the whole
@@ -37,39 +39,51 @@ func (r *Relay) ensureSlot(ctx context.Context) error {
 		_, forgot := r.forgetComplete(ctx)
 		return errors.Join(err, forgot)
 	}
-	exists, lost, err := r.lookAtSlot(ctx)
-	lost = lost || r.unusable
-	r.unusable = false // another relay may make it anew first; we then hear again if not
+	slot, err := r.lookAtSlot(ctx)
 	switch {
 	case err != nil:
 		return err
-	case exists && !lost:
+	case slot.exists && !slot.lost && !r.unusable:
 		r.offerFailover(ctx)
 		return nil
-	case exists:
+	}
+	return r.createSlot(ctx)
+}
+
+// replaceSlot makes the slot where there is none, or anew where the server gave
+// it up or it cannot be read. For one relay at a time.
+func (r *Relay) replaceSlot(ctx context.Context, tx pgx.Tx) error {
+	slot, err := r.lookAtSlot(ctx)
+	unusable := slot.lost || r.unusable
+	r.unusable = false // if another makes it anew first; we then hear again if not
+	switch {
+	case err != nil:
+		return err
+	case slot.active || slot.exists && !unusable:
+		return fmt.Errorf("%w: another relay has made %s meanwhile", wal.ErrSlotInUse, r.cfg.Slot)
+	case slot.exists:
 		r.log.ErrorContext(ctx, "the replication slot is lost: making a new one and publishing what has no mark",
 			"hint", "it kept more WAL than max_slot_wal_keep_size, or its publication was dropped")
 		r.rebuilt(ctx, "slot_lost", "the slot kept more WAL than max_slot_wal_keep_size, or its publication was dropped: a new one was made, and what has no mark is published from the table")
-		// Before the drop: a crash must not leave a new slot that looks complete.
-		if _, err := r.forgetComplete(ctx); err != nil {
-			return err
-		}
-		if _, err := r.db.Exec(ctx, `SELECT pg_drop_replication_slot($1)`, r.cfg.Slot); err != nil {
-			return fmt.Errorf("drop lost slot %s: %w", r.cfg.Slot, err)
-		}
 	}
+	// On other connections: a transaction that wrote makes no slot. And before
+	// the drop: a crash must not leave a new slot that looks complete.
 	had, err := r.forgetComplete(ctx)
 	if err != nil {
 		return err
 	}
-	if had {
+	if slot.exists {
+		if _, err := r.db.Exec(ctx, `SELECT pg_drop_replication_slot($1)`, r.cfg.Slot); err != nil {
+			return fmt.Errorf("drop lost slot %s: %w", r.cfg.Slot, err)
+		}
+	} else if had {
 		r.log.ErrorContext(ctx, "the replication slot is gone: making a new one and publishing what has no mark")
 		r.rebuilt(ctx, "slot_gone", "somebody dropped the slot, or a failover left it behind: a new one was made, and what has no mark is published from the table")
 	}
 	if err := r.noteMade(ctx); err != nil {
 		return err
 	}
-	return r.createSlot(ctx)
+	return r.newSlot(ctx, tx)
 }
 
 // noteMade writes down, before a slot is made, what it cannot bring: of the
@@ -95,22 +109,27 @@ func (r *Relay) rebuilt(ctx context.Context, kind, text string) {
 	r.incident(ctx, kind, r.cfg.Slot, text)
 }
 
-// lookAtSlot tells whether the slot is there, and whether the server gave it
-// up.
-func (r *Relay) lookAtSlot(ctx context.Context) (exists, lost bool, err error) {
+// slotState is what the server says of the slot.
+type slotState struct {
+	exists, active bool
+	lost           bool // the server gave it up
+}
+
+func (r *Relay) lookAtSlot(ctx context.Context) (s slotState, err error) {
 	var here bool
-	err = r.db.QueryRow(ctx, `SELECT coalesce(wal_status, '') = 'lost' AND NOT active,
+	err = r.db.QueryRow(ctx, `SELECT active, coalesce(wal_status, '') = 'lost' AND NOT active,
 		coalesce(database = current_database() AND plugin = 'pgoutput', false)
-		FROM pg_replication_slots WHERE slot_name = $1`, r.cfg.Slot).Scan(&lost, &here)
+		FROM pg_replication_slots WHERE slot_name = $1`, r.cfg.Slot).Scan(&s.active, &s.lost, &here)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return false, false, nil
+		return slotState{}, nil
 	case err != nil:
-		return false, false, fmt.Errorf("look for slot %s: %w", r.cfg.Slot, err)
+		return slotState{}, fmt.Errorf("look for slot %s: %w", r.cfg.Slot, err)
 	case !here:
-		return false, false, fmt.Errorf("slot %s belongs to another database or plugin: choose another name", r.cfg.Slot)
+		return slotState{}, fmt.Errorf("slot %s belongs to another database or plugin: choose another name", r.cfg.Slot)
 	}
-	return true, lost, nil
+	s.exists = true
+	return s, nil
 }
 
 // createSlot waits for the transactions that are open now, which the server

@@ -2,13 +2,9 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/waybillhq/waybill/pg/wal"
 )
 
 // A relay whose connection breaks in the middle of a back-fill does not notice
@@ -32,18 +28,7 @@ func (r *Relay) underSlotLock(ctx context.Context, work func(pgx.Tx) error) erro
 
 // makeSlot makes the slot, of which nothing is known then.
 func (r *Relay) makeSlot(ctx context.Context) error {
-	err := r.underSlotLock(ctx, func(tx pgx.Tx) error {
-		// On another connection: a transaction that wrote makes no slot.
-		if _, err := r.forgetComplete(ctx); err != nil {
-			return err
-		}
-		return r.newSlot(ctx, tx)
-	})
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42710" {
-		return fmt.Errorf("%w: %s was made by another relay meanwhile", wal.ErrSlotInUse, r.cfg.Slot)
-	}
-	return err
+	return r.underSlotLock(ctx, func(tx pgx.Tx) error { return r.replaceSlot(ctx, tx) })
 }
 
 // setComplete notes that all that committed before the slot is published, if we

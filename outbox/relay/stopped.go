@@ -38,9 +38,10 @@ type stopped struct {
 }
 
 type stopState struct {
-	event uuid.UUID
-	next  time.Time     // when it is tried again
-	wait  time.Duration // after that
+	event      uuid.UUID
+	partitions int           // of the topic when it stopped, 0 if unknown
+	next       time.Time     // when it is tried again
+	wait       time.Duration // after that
 }
 
 // Tries of a stopped partition go from a second to half a minute apart.
@@ -49,31 +50,45 @@ const (
 	lastTry  = 30 * time.Second
 )
 
-func (s *stopped) note(at place, event uuid.UUID) {
+func (s *stopped) note(at *stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.places[at]
-	if st == nil || st.event != event {
-		st = &stopState{event: event, wait: firstTry}
-		s.places[at] = st
+	st := s.places[at.place]
+	if st == nil {
+		st = &stopState{partitions: at.partitions}
+		s.places[at.place] = st
+	}
+	if st.event != at.event {
+		st.event, st.wait = at.event, firstTry
 	}
 	st.next = time.Now().Add(st.wait)
 	st.wait = min(2*st.wait, lastTry)
 }
 
-func (s *stopped) forget(at place) {
+func (s *stopped) forget(at place, event uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.places, at)
+	if st := s.places[at]; st != nil && st.event == event {
+		delete(s.places, at)
+	}
 }
 
-func (s *stopped) event(at place) uuid.UUID {
+func (s *stopped) state(at place) stopState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.places[at]; st != nil {
-		return st.event
+		return *st
 	}
-	return uuid.Nil
+	return stopState{}
+}
+
+// later has the place looked at no sooner than after another wait.
+func (s *stopped) later(at place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.places[at]; st != nil {
+		st.next = time.Now().Add(st.wait)
+	}
 }
 
 // hurry has the place looked at the next time.
@@ -103,13 +118,9 @@ func (s *stopped) candidates(now time.Time) map[place]bool {
 	return out
 }
 
-// loadStopped takes over what the relay before us had stopped. Without a table
-// nothing is kept back: the event will be refused again.
+// loadStopped takes over what the relay before us had stopped. Where nothing is
+// kept back in the table, the event will be refused again, or not.
 func (s *session) loadStopped(ctx context.Context) error {
-	if !s.cfg.tables() {
-		_, err := s.db.Exec(ctx, `DELETE FROM waybill.outbox_stopped WHERE slot = $1`, s.cfg.Slot)
-		return unlessDone(ctx, err)
-	}
 	rows, err := s.db.Query(ctx, `SELECT topic, partition, event_id FROM waybill.outbox_stopped WHERE slot = $1`, s.cfg.Slot)
 	if err != nil {
 		return unlessDone(ctx, fmt.Errorf("look for stopped partitions: %w", err))
@@ -123,13 +134,19 @@ func (s *session) loadStopped(ctx context.Context) error {
 	if err != nil {
 		return unlessDone(ctx, fmt.Errorf("look for stopped partitions: %w", err))
 	}
+	s.metrics.stopped.Set(float64(len(s.stopped.places)))
+	if !s.cfg.keeps() || len(s.stopped.places) == 0 {
+		return nil
+	}
 	for at := range s.stopped.places {
 		if err := s.reader.close(ctx, at); err != nil {
 			return unlessDone(ctx, err)
 		}
 	}
-	s.metrics.stopped.Set(float64(len(s.stopped.places)))
-	return nil
+	if s.stream == nil {
+		return nil
+	}
+	return unlessDone(ctx, s.reader.unseen.addRunning(ctx, s.db)) // the relay before us kept them in mind
 }
 
 // close makes a partition take nothing.
@@ -144,7 +161,7 @@ func (r *reader) close(ctx context.Context, at place) error {
 	case err == nil:
 	case errors.As(err, &refused) && ctx.Err() == nil: // the topic is gone by now
 		r.topics[at.topic] = &topic{}
-		r.s.ledger.stop(stop{place: place{at.topic, wholeTopic}, event: r.s.stopped.event(at), err: err})
+		r.s.ledger.stop(stop{place: place{at.topic, wholeTopic}, event: r.s.stopped.state(at).event, err: err})
 		return nil
 	default:
 		return err
@@ -169,7 +186,7 @@ func (s *session) noteStop(ctx context.Context, st *stop) error {
 	if err != nil {
 		return fmt.Errorf("note that %s has stopped: %w", st.place, err)
 	}
-	s.stopped.note(st.place, st.event)
+	s.stopped.note(st)
 	s.metrics.stopped.Set(float64(s.stopped.count()))
 	if attempts == 1 {
 		s.log.ErrorContext(ctx, "an event is refused: its partition waits for it, the others go on; mend the cause, or give the event up with `waybill outbox skip`",
@@ -182,15 +199,19 @@ func (s *session) noteStop(ctx context.Context, st *stop) error {
 	return nil
 }
 
-func (s *session) forgetStop(ctx context.Context, at place) error {
-	_, err := s.db.Exec(ctx, `DELETE FROM waybill.outbox_stopped WHERE slot = $1 AND topic = $2 AND partition = $3`,
-		s.cfg.Slot, at.topic, at.partition)
+// forgetStop notes that a partition does not wait for that event any more. It
+// may have stopped at the next one meanwhile.
+func (s *session) forgetStop(ctx context.Context, at place, event uuid.UUID) error {
+	done, err := s.db.Exec(ctx, `DELETE FROM waybill.outbox_stopped WHERE slot = $1 AND topic = $2 AND partition = $3 AND event_id = $4`,
+		s.cfg.Slot, at.topic, at.partition, event)
 	if err != nil {
 		return fmt.Errorf("note that %s goes on: %w", at, err)
 	}
-	s.stopped.forget(at)
+	s.stopped.forget(at, event)
 	s.metrics.stopped.Set(float64(s.stopped.count()))
-	s.log.InfoContext(ctx, "a stopped partition goes on", "topic", at.topic, "partition", at.partition)
+	if done.RowsAffected() > 0 {
+		s.log.InfoContext(ctx, "a stopped partition goes on", "topic", at.topic, "partition", at.partition)
+	}
 	return nil
 }
 
@@ -203,15 +224,17 @@ func (s *session) skipAsked(ctx context.Context, event uuid.UUID) (asked bool, e
 	return asked, nil
 }
 
-// noteSkip marks an event that was given up.
-func (s *session) noteSkip(ctx context.Context, at place, event uuid.UUID) error {
-	_, err := s.db.Exec(ctx, `INSERT INTO waybill.outbox_published (id, published_at, log_partition, log_offset)
-		VALUES ($1, now(), -1, -1)`, event)
+// noteSkip marks an event that was given up, if it has a row and no mark yet.
+// The mark says where the WAL was: should the slot send the event again, it is
+// passed over.
+func (s *session) noteSkip(ctx context.Context, event uuid.UUID) (done bool, err error) {
+	tag, err := s.db.Exec(ctx, `INSERT INTO waybill.outbox_published (id, published_at, log_partition, log_offset, commit_lsn)
+		SELECT id, now(), -1, -1, pg_current_wal_insert_lsn() FROM waybill.outbox_events e WHERE id = $1
+			AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`, event)
 	if err != nil {
-		return fmt.Errorf("mark event %s as given up: %w", event, err)
+		return false, fmt.Errorf("mark event %s as given up: %w", event, err)
 	}
-	s.tellSkip(ctx, at, event)
-	return nil
+	return tag.RowsAffected() > 0, nil
 }
 
 func (s *session) tellSkip(ctx context.Context, at place, event uuid.UUID) {

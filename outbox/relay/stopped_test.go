@@ -73,6 +73,7 @@ func upTo(n int) (out []int64) {
 }
 
 func TestARefusedEventStopsItsPartitionAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	one, other := w.keys()
 	w.topicLimit("100000")
@@ -116,6 +117,7 @@ func TestARefusedEventStopsItsPartitionAlone(t *testing.T) {
 }
 
 func TestAnEventThatIsGivenUpIsSkipped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.topicLimit("100000")
 	log, _ := w.loudRelay()
@@ -143,6 +145,7 @@ func TestAnEventThatIsGivenUpIsSkipped(t *testing.T) {
 
 // Of an event no record can be made as long as its schema is unknown.
 func TestAnEventOfAnUnknownSchemaStopsItsPartition(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	one, other := w.keys()
 	log, _ := w.loudRelay()
@@ -168,6 +171,7 @@ func TestAnEventOfAnUnknownSchemaStopsItsPartition(t *testing.T) {
 
 // More is kept back than one pass takes, and the stream goes on meanwhile.
 func TestMuchKeptBackComesInOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	one, other := w.keys()
 	w.topicLimit("100000")
@@ -197,6 +201,7 @@ func TestMuchKeptBackComesInOrder(t *testing.T) {
 
 // A topic that is not there keeps its own events back and no others.
 func TestAMissingTopicKeepsOnlyItsEventsBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	log, _ := w.loudRelay()
 	w.add("a", 1)

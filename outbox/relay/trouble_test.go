@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
@@ -54,9 +55,7 @@ func (w *world) loudRelay() (log *heard, stop func()) {
 	w.t.Helper()
 	log = &heard{}
 	ctx, cancel := context.WithCancel(context.Background())
-	cfg := w.cfg
-	cfg.Retry, cfg.Logger = 20*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))
-	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), cfg)
+	r := w.newRelay(log)
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
@@ -66,7 +65,7 @@ func (w *world) loudRelay() (log *heard, stop func()) {
 		}
 	})
 	w.t.Cleanup(stop)
-	if cfg.Mode == relay.Message { // what is written before there is a slot is lost
+	if w.cfg.Mode == relay.Message { // what is written before there is a slot is lost
 		w.told(log, 1, "reading the outbox")
 	}
 	return log, stop
@@ -104,6 +103,7 @@ func TestWhateverAddTakesTheBrokerTakes(t *testing.T) {
 
 // The server gives up a slot that keeps more WAL than it may.
 func TestSlotTheServerGaveUpIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	srv := pgtest.Server(t, local.Config{Settings: map[string]string{
 		"fsync": "off", "max_slot_wal_keep_size": "1MB", "max_prepared_transactions": "4",
 	}})
@@ -167,6 +167,7 @@ func (w *world) loseSlot(adminDSN string) {
 // A publication dropped and made again: the WAL in between has none, and the
 // slot would never get past it.
 func TestPublicationMadeAgainDoesNotWedge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	w.add("a", 1)
@@ -311,6 +312,7 @@ func TestBackFillKeepsAKeysSequenceWhateverTheClocks(t *testing.T) {
 
 // The broker takes everything and the database no marks.
 func TestMarksThatFailFillNoLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	log, _ := w.loudRelay()
 	w.add("a", 1)
@@ -416,5 +418,48 @@ func TestTransactionOpenWhileTheSlotIsCreated(t *testing.T) {
 	w.add("after", 1)
 	if got, _ := story(t, w.read(3)); len(got) != 3 {
 		t.Errorf("published %v", got)
+	}
+}
+
+// slowQueries holds up the statements that have a text in them.
+type slowQueries struct {
+	texts   []string
+	reached chan struct{}
+	release chan struct{}
+	once    sync.Once
+}
+
+func (s *slowQueries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if slices.ContainsFunc(s.texts, func(text string) bool { return strings.Contains(q.SQL, text) }) {
+		s.once.Do(func() { close(s.reached) })
+		<-s.release
+	}
+	return ctx
+}
+
+func (s *slowQueries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A relay that found no slot, and was slow to make one, takes nothing back of
+// what is known of the slot that another has made.
+func TestALateRelayForgetsNothingOfTheSlotAnotherMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	slow := &slowQueries{texts: []string{"UPDATE waybill.outbox_slots", "'waybill slot '"}, reached: make(chan struct{}), release: make(chan struct{})}
+	cfg := w.db.Config()
+	cfg.ConnConfig.Tracer = slow
+	late := *w
+	var err error
+	late.relayDB, err = pgxpool.NewWithConfig(t.Context(), cfg)
+	must(t, err)
+	t.Cleanup(late.relayDB.Close)
+	log, _ := late.loudRelay()
+	<-slow.reached
+	w.relay() // its slot is complete
+	close(slow.release)
+	w.told(log, 1, "standing by")
+	var complete bool
+	must(t, w.db.QueryRow(t.Context(), `SELECT complete_at IS NOT NULL FROM waybill.outbox_slots`).Scan(&complete))
+	if !complete || w.incidents("slot_gone") > 0 {
+		t.Errorf("complete %v, %d incidents", complete, w.incidents("slot_gone"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -21,12 +22,22 @@ type origin struct {
 // none named, of all, until take has enough. A key's events come in their
 // order. All below the floor are known to have one.
 func (r *reader) unmarked(ctx context.Context, floor int64, topic string, take func(*row, origin) (more bool, err error)) error {
+	return r.rows(ctx, take, unmarkedQuery(floor), floor, topic)
+}
+
+// unmarkedEvent reads the row of one event, if it has no mark.
+func (r *reader) unmarkedEvent(ctx context.Context, id uuid.UUID, take func(*row, origin) (more bool, err error)) error {
+	return r.rows(ctx, take, `SELECT `+strings.Join(columnNames[:], ", ")+`, xid FROM waybill.outbox_events e
+		WHERE id = $1 AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`, id)
+}
+
+func (r *reader) rows(ctx context.Context, take func(*row, origin) (more bool, err error), sql string, args ...any) error {
 	conn, err := r.s.db.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("read unpublished events: %w", err)
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, unmarkedQuery(floor), pgx.QueryResultFormats{pgx.BinaryFormatCode}, floor, topic)
+	rows, err := conn.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
 	if err != nil {
 		return fmt.Errorf("read unpublished events: %w", err)
 	}
