@@ -96,7 +96,7 @@ func TestExactlyOnceWhenTheMarksAndTheSlotAreLost(t *testing.T) {
 	w.marked(60)
 	stop()
 	w.exec(`DELETE FROM waybill.outbox_published WHERE id IN (SELECT id FROM waybill.outbox_events WHERE sequence > 50)`)
-	w.exec(`SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()`)
+	w.freeSlot()
 	w.addAll("a", 61, 70)
 	w.relay()
 	w.marked(70)

@@ -129,13 +129,6 @@ func (w *world) relay() (stop func()) {
 	return stop
 }
 
-func (w *world) dropSlot(slot string) {
-	_, err := w.db.Exec(context.Background(), `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1`, slot)
-	if err != nil {
-		w.t.Errorf("drop slot: %v", err)
-	}
-}
-
 func tenant(ctx context.Context) context.Context { return event.WithTenant(ctx, "t1") }
 
 func (w *world) add(account string, n int64) {
@@ -406,7 +399,7 @@ func TestLostSlotIsMadeAnewAndBackFilled(t *testing.T) {
 	w.read(1)
 	stop()
 	w.marked(1)
-	w.dropSlot(relay.SlotName(w.db.Config().ConnConfig.Database))
+	w.freeSlot()
 	for i := range 5 {
 		w.add("a", int64(i+2))
 	}
