@@ -16,14 +16,21 @@ type spot struct {
 
 func (s spot) String() string { return fmt.Sprintf("%d@%d", s.partition, s.offset) }
 
-// checkMarks: every row is marked, and a mark says where its event is.
-func (h *house) checkMarks(log []entry) {
+// awaitMarks waits until every row is marked. Only then is the log to be read: a
+// relay whose marks went down with Postgres appends copies until it is at rest,
+// long after each event is in the log.
+func (h *house) awaitMarks() {
 	h.t.Helper()
 	h.eventually(time.Minute, func() (bool, string) {
 		n, err := ask[int64](h.t.Context(), h.db, `SELECT count(*) FROM waybill.outbox_events e
 			WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`)
 		return err == nil && n == 0, fmt.Sprintf("%d rows have no mark, %v", n, err)
 	})
+}
+
+// checkMarks: a mark says where its event is.
+func (h *house) checkMarks(log []entry) {
+	h.t.Helper()
 	at := map[string][]spot{}
 	for _, e := range log {
 		at[e.id] = append(at[e.id], spot{e.partition, e.offset})

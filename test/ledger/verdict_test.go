@@ -24,6 +24,9 @@ func (h *house) reckon(w *writers) {
 		return n == 0, fmt.Sprintf("%d of %d events are not in the log: %v and others", n, len(facts), some)
 	})
 	h.t.Logf("all was published %s after the last write", time.Since(began).Round(time.Millisecond))
+	if h.mode.table {
+		h.awaitMarks()
+	}
 	log := h.readLog()
 	h.checkLog(facts, log)
 	if h.mode.table {
