@@ -71,8 +71,7 @@ func (r *reader) mendPlace(ctx context.Context, at place) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case t == nil:
-		r.s.ledger.stop(stop{place: at, event: st.event, err: kerr.UnknownTopicOrPartition})
-		return nil
+		return r.waitForTopic(ctx, at, st.event)
 	}
 	p := &pass{reader: r, topic: t, event: st.event}
 	if at.partition != wholeTopic {
@@ -99,6 +98,39 @@ func (r *reader) mendPlace(ctx context.Context, at place) error {
 		r.topics[at.topic] = &topic{t}
 	}
 	return r.s.forgetStop(ctx, at, st.event)
+}
+
+// waitForTopic has the topic, which is still not there, stand at the first event
+// it keeps back, which is another once that one was given up. With none left
+// there is nothing to wait for: the next event looks for the topic again.
+func (r *reader) waitForTopic(ctx context.Context, at place, event uuid.UUID) error {
+	first := event
+	open := false
+	look := func(row *row, _ origin) (bool, error) {
+		first, open = row.id(), true
+		return false, nil
+	}
+	if err := r.unmarkedEvent(ctx, event, look); err != nil {
+		return err
+	}
+	if !open {
+		if ok, err := within(ctx, mendWait, func(ctx context.Context) error { return r.unseen.wait(ctx, r.s.db) }); err != nil || !ok {
+			return err
+		}
+		floor, err := r.s.floor(ctx)
+		if err == nil {
+			err = r.unmarked(ctx, floor, at.topic, look)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !open {
+		delete(r.topics, at.topic)
+		return r.s.forgetStop(ctx, at, event)
+	}
+	r.s.ledger.stop(stop{place: at, event: first, err: kerr.UnknownTopicOrPartition})
+	return nil
 }
 
 // pass publishes events that a stopped partition kept back: first the refused

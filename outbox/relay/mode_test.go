@@ -279,6 +279,28 @@ func TestPollingFindsWhatCommitsLate(t *testing.T) {
 }
 
 // The backlog is larger than what is in flight, and writers do not wait.
+// A slot of another mode keeps WAL for ever: who polls says so.
+func TestPollingTellsOfASlotThatIsLeftOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stop := w.relay()
+	w.add("a", 1)
+	w.marked(1)
+	stop()
+	w.eventually(func() (idle bool, why string) {
+		must(t, w.db.QueryRow(t.Context(), `SELECT bool_and(NOT active) FROM pg_replication_slots WHERE database = current_database()`).Scan(&idle))
+		return idle, "the slot is still read"
+	})
+	w.cfg.Mode = relay.Poll
+	log, _ := w.loudRelay()
+	w.told(log, 1, "a replication slot is left over")
+	w.add("a", 2)
+	w.marked(2)
+	if n := w.incidents("slot_left_over"); n != 1 {
+		t.Errorf("%d incidents", n)
+	}
+}
+
 func TestABacklogIsPolledInOrder(t *testing.T) {
 	w := newWorldIn(t, relay.Poll)
 	w.cfg.MaxUnmarked = 500

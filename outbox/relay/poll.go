@@ -37,11 +37,33 @@ func (r *Relay) pollSession(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	defer client.Close()
+	r.tellLeftOver(ctx)
 	s := newSession(r, nil, client)
 	s.ledger.flying = map[uuid.UUID]struct{}{}
 	err = s.run(ctx, func(ctx context.Context) error { return s.reader.poll(ctx, conn) })
 	r.careful = s.marker.done == 0 && err != nil
 	return !r.careful, err
+}
+
+// tellLeftOver tells of a slot that nobody needs while the relay polls, and that
+// keeps the server from ever dropping WAL. That it cannot be told must not stop
+// events.
+func (r *Relay) tellLeftOver(ctx context.Context) {
+	var active bool
+	var kept string
+	err := r.db.QueryRow(ctx, `SELECT active, pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_insert_lsn(), restart_lsn))
+		FROM pg_replication_slots WHERE slot_name = $1 AND restart_lsn IS NOT NULL`, r.cfg.Slot).Scan(&active, &kept)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		r.log.WarnContext(ctx, "look for a slot that is left over", "error", err)
+	case active:
+		r.log.WarnContext(ctx, "another relay reads the same outbox by its slot: what both find is published twice; run one kind", "slot", r.cfg.Slot)
+	default:
+		text := fmt.Sprintf("the relay polls, and its slot %s of another mode is left over: it keeps %s of WAL, and more each day; drop it: SELECT pg_drop_replication_slot('%s')", r.cfg.Slot, kept, r.cfg.Slot)
+		r.log.WarnContext(ctx, "a replication slot is left over: it keeps WAL for ever; drop it", "slot", r.cfg.Slot, "kept", kept)
+		r.incident(ctx, "slot_left_over", r.cfg.Slot, text)
+	}
 }
 
 // lock takes the place of the only relay, on a connection of its own, which

@@ -238,8 +238,12 @@ func (s *session) noteSkip(ctx context.Context, event uuid.UUID) (done bool, err
 }
 
 func (s *session) tellSkip(ctx context.Context, at place, event uuid.UUID) {
-	s.log.WarnContext(ctx, "an event is given up, as asked", "topic", at.topic, "partition", at.partition, "event", event)
-	s.incident(ctx, "event_skipped", event.String(), "given up by an operator; the partition "+at.String()+" goes on without it")
+	var by, reason string
+	if err := s.db.QueryRow(ctx, `SELECT asked_by, reason FROM waybill.outbox_skips WHERE event_id = $1`, event).Scan(&by, &reason); err != nil {
+		by, reason = "an operator", "not known: "+err.Error()
+	}
+	s.log.WarnContext(ctx, "an event is given up, as asked", "topic", at.topic, "partition", at.partition, "event", event, "asked_by", by, "reason", reason)
+	s.incident(ctx, "event_skipped", event.String(), fmt.Sprintf("given up by %s, reason: %s; the partition %s goes on without it", by, reason, at))
 }
 
 // incident tells operators. That it cannot be told must not stop events.

@@ -199,6 +199,14 @@ func TestMuchKeptBackComesInOrder(t *testing.T) {
 	}
 }
 
+// misdirect adds an event of another topic, of key m, made of one of key a.
+func (w *world) misdirect(topic string, n int) {
+	w.t.Helper()
+	w.exec(`INSERT INTO waybill.outbox_events
+		SELECT gen_random_uuid(), $1, 'm', source, type, time, tenant, $2, correlation_id, causation_id, trace_parent, schema_fingerprint, body
+		FROM waybill.outbox_events WHERE subject = 'a' LIMIT 1`, topic, n)
+}
+
 // A topic that is not there keeps its own events back and no others.
 func TestAMissingTopicKeepsOnlyItsEventsBack(t *testing.T) {
 	t.Parallel()
@@ -207,21 +215,16 @@ func TestAMissingTopicKeepsOnlyItsEventsBack(t *testing.T) {
 	w.add("a", 1)
 	w.marked(1)
 	missing := w.contract.Topic + ".later"
-	insert := func(n int) {
-		w.exec(`INSERT INTO waybill.outbox_events
-			SELECT gen_random_uuid(), $1, 'm', source, type, time, tenant, $2, correlation_id, causation_id, trace_parent, schema_fingerprint, body
-			FROM waybill.outbox_events WHERE subject = 'a' LIMIT 1`, missing, n)
-	}
-	insert(1)
-	insert(2)
+	w.misdirect(missing, 1)
+	w.misdirect(missing, 2)
 	w.told(log, 1, "an event is refused", "UNKNOWN_TOPIC")
 	w.add("a", 2)
 	w.marked(2)
-	insert(3)
+	w.misdirect(missing, 3)
 	_, err := kadm.NewClient(w.engine.Client(t)).CreateTopic(t.Context(), 2, 1, nil, missing)
 	must(t, err)
 	w.marked(5)
-	insert(4)
+	w.misdirect(missing, 4)
 	w.marked(6)
 	if w.stops() != 0 {
 		t.Errorf("%d stops", w.stops())
@@ -233,4 +236,37 @@ func TestAMissingTopicKeepsOnlyItsEventsBack(t *testing.T) {
 	if got, _ := story(t, beside.read(4)); !slices.Equal(got["m"], upTo(4)) {
 		t.Errorf("published %v", got)
 	}
+}
+
+// Giving up the events of a topic that will never be ends the wait for it.
+func TestEventsOfAMissingTopicCanBeGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	missing := w.contract.Topic + ".typo"
+	log, _ := w.loudRelay()
+	w.addAll("a", 1, 2)
+	w.marked(2)
+	giveUp := func(n int) {
+		w.exec(`INSERT INTO waybill.outbox_skips (event_id, reason, asked_by) SELECT id, 'a typing error', 'ana' FROM waybill.outbox_events WHERE topic = $1 AND sequence = $2`, missing, n)
+	}
+	w.misdirect(missing, 1)
+	w.misdirect(missing, 2)
+	for n := 1; n <= 2; n++ {
+		w.told(log, n, "an event is refused")
+		giveUp(n)
+		w.told(log, n, "given up")
+	}
+	w.told(log, 1, "a stopped partition goes on")
+	if w.stops() != 0 {
+		t.Errorf("%d stops", w.stops())
+	}
+	var text string
+	must(t, w.db.QueryRow(t.Context(), `SELECT text FROM waybill.incidents WHERE kind = 'event_skipped' LIMIT 1`).Scan(&text))
+	if !strings.Contains(text, "ana") || !strings.Contains(text, "a typing error") {
+		t.Errorf("the incident says neither who nor why: %s", text)
+	}
+	w.misdirect(missing, 3) // the topic is looked for again
+	w.told(log, 3, "an event is refused")
+	w.addAll("a", 3, 4)
+	w.marked(6)
 }
