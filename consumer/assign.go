@@ -64,6 +64,12 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 			return nil, err
 		}
 	}
+	// First of all that is read for good: what an owner before us still writes
+	// is refused from here on.
+	owner, err := s.takeOver(ctx, places)
+	if err != nil {
+		return nil, err
+	}
 	saved, err := s.positions(ctx, places)
 	if err != nil {
 		return nil, err
@@ -76,7 +82,7 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	var out []*partition
 	var settle []position
 	for _, at := range places {
-		p, settled := s.open(at, there[at], saved)
+		p, settled := s.open(at, there[at], owner[at], saved)
 		if settled != nil {
 			settle = append(settle, *settled)
 		}
@@ -89,18 +95,21 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	if len(settle) == 0 {
 		return out, nil
 	}
-	return out, s.save(ctx, settle)
+	if ours, err := s.save(ctx, settle); err != nil || len(ours) < len(settle) {
+		return nil, errors.Join(err, errFenced)
+	}
+	return out, nil
 }
 
 // open decides where a partition begins. A fault's position is to be saved at
 // once: it is told once.
-func (s *session) open(at place, b bounds, saved map[place]position) (*partition, *position) {
+func (s *session) open(at place, b bounds, owner int64, saved map[place]position) (*partition, *position) {
 	var was *position
 	if w, ok := saved[at]; ok {
 		was = &w
 	}
 	next, fault := b.begin(was)
-	p := newPartition(s.ctx, at, b.topicID, next)
+	p := newPartition(s.ctx, at, b.topicID, owner, next)
 	if fault != faultNone {
 		s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
 		s.log.Error("the saved position does not fit the log: reading from its beginning", "fault", fault,
@@ -109,21 +118,24 @@ func (s *session) open(at place, b bounds, saved map[place]position) (*partition
 	if fault == faultNone {
 		return p, nil
 	}
-	return p, &position{at, b.topicID, -1, next}
+	return p, &position{at, owner, b.topicID, -1, next}
 }
 
 // own makes partitions current. One that we still have comes from an
 // assignment that was broken off before it was read.
 func (s *session) own(taken []*partition) {
+	again := map[string][]int32{}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, p := range taken {
+		again[p.topic] = append(again[p.topic], p.id)
 		if old := s.parts[p.place]; old != nil {
 			s.close(old)
 		}
 		s.parts[p.place] = p
 	}
 	s.countParked()
+	s.mu.Unlock()
+	s.cl.ResumeFetchPartitions(again) // one that was ceded before is paused
 }
 
 // bounds is what the broker has of places, and of the other partitions of

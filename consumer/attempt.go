@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -38,7 +39,7 @@ func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.T
 	if err != nil {
 		return "", 0, err
 	}
-	what, err = s.apply(l.p.ctx, m, work, after)
+	what, err = s.apply(l.p, m, work, after)
 	if err == nil {
 		s.restored()
 		return what, 0, nil
@@ -57,6 +58,9 @@ const looksAtMost = 12
 // do better. Otherwise the lane waits aside.
 func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) {
 	switch {
+	case errors.Is(failure, errFenced):
+		s.cede(l.p)
+		return 0, errOver
 	case l.p.over():
 		return 0, errOver
 	case !s.isOutage(failure):
@@ -119,20 +123,20 @@ func (s *session) decode(ctx context.Context, m *message) (work effect, err erro
 }
 
 // apply claims the event, makes its effects and commits both.
-func (s *session) apply(ctx context.Context, m *message, work effect, after func(context.Context, pgx.Tx) error) (outcome, error) {
+func (s *session) apply(p *partition, m *message, work effect, after func(context.Context, pgx.Tx) error) (outcome, error) {
 	defer s.meter.took(m.route.typ, time.Now())
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(p.ctx, s.cfg.Timeout)
 	defer cancel()
 	conn, err := s.deps.DB.Acquire(ctx)
 	if err != nil {
 		return "", &outageError{err}
 	}
 	defer conn.Release()
-	t, fresh, err := begin(ctx, conn.Conn(), m.env.ID, s.cfg.Group)
+	t, claimed, err := s.claim(ctx, conn.Conn(), p, []uuid.UUID{m.env.ID})
 	if err != nil {
-		return "", &outageError{err}
+		return "", err
 	}
-	what := done
+	what, fresh := done, len(claimed) > 0
 	if fresh {
 		err = work.safely(event.WithCause(ctx, &m.env), handlerTx{t})
 	} else {
@@ -172,6 +176,9 @@ func (s *session) persist(p *partition, f func(context.Context) error) error {
 		if err == nil {
 			s.restored()
 			return nil
+		}
+		if errors.Is(err, errFenced) {
+			s.cede(p)
 		}
 		if p.over() {
 			return errOver

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,6 +19,7 @@ func (s *session) tick(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.commit(ctx, s.cl, s.flush(ctx, parts))
+	s.reclaim()
 }
 
 // flush saves in the database how far partitions have come, and returns what
@@ -32,18 +34,33 @@ func (s *session) flush(ctx context.Context, parts []*partition) []position {
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	if err := s.save(ctx, moved); err != nil {
+	saved, err := s.save(ctx, moved)
+	if err != nil {
 		s.outage(err)
 		return nil
 	}
+	for _, p := range s.settle(moved, saved) {
+		s.cede(p)
+	}
+	return saved
+}
+
+// settle notes what is saved, and returns the partitions whose position was
+// refused.
+func (s *session) settle(moved, saved []position) (refused []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range moved {
-		if p := s.parts[m.place]; p != nil {
+	for _, m := range saved {
+		if p := s.parts[m.place]; p != nil && p.owner == m.owner {
 			p.saved = m.next
 		}
 	}
-	return moved
+	for _, m := range moved {
+		if p := s.parts[m.place]; p != nil && p.owner == m.owner && !slices.Contains(saved, m) {
+			refused = append(refused, p)
+		}
+	}
+	return refused
 }
 
 func (s *session) moved(parts []*partition) []position {
@@ -53,8 +70,8 @@ func (s *session) moved(parts []*partition) []position {
 	for _, p := range parts {
 		// One that is not current was given away: its position is the next
 		// owner's to save.
-		if p.tracker.next != p.saved && s.parts[p.place] == p {
-			out = append(out, position{p.place, p.topicID, p.tracker.epoch, p.tracker.next})
+		if p.tracker.next != p.saved && s.parts[p.place] == p && p.ceded.IsZero() {
+			out = append(out, position{p.place, p.owner, p.topicID, p.tracker.epoch, p.tracker.next})
 		}
 	}
 	return out

@@ -29,6 +29,7 @@ type meter struct {
 	keys     prometheus.Gauge
 	outages  prometheus.Counter
 	faults   *prometheus.CounterVec
+	fenced   *prometheus.CounterVec
 	group    string
 }
 
@@ -46,6 +47,10 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 			Name: "waybill_consumer_position_faults_total",
 			Help: "Partitions whose saved position did not fit the log: recreated, beyond_end or expired.",
 		}, []string{"group", "topic", "kind"})),
+		fenced: register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waybill_consumer_fenced_total",
+			Help: "Partitions given up because another member had taken them over unnoticed.",
+		}, []string{"group", "topic"})),
 	}
 	label := prometheus.Labels{"group": group}
 	m.inFlight = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -16,10 +16,10 @@ const parkSQL = `INSERT INTO waybill.parked (group_name, topic, partition, "offs
 
 // park moves an event that failed to the parked table, at the head of its key.
 // Nothing happens if the record is there already: it was delivered again.
-func (s *session) park(ctx context.Context, m *message, failure error) error {
+func (s *session) park(ctx context.Context, p *partition, m *message, failure error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	if _, err := s.deps.DB.Exec(ctx, parkSQL, s.parkArgs(m, "retrying", failure.Error(), 1)...); err != nil {
+	if _, err := (fence{s, p}).Exec(ctx, parkSQL, s.parkArgs(m, "retrying", failure.Error(), 1)...); err != nil {
 		return fmt.Errorf("park event %s: %w", m.env.ID, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) err
 		b.Queue(parkSQL, s.parkArgs(m, "waiting", "", 0)...)
 	}
 	b.Queue(headSQL, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key))
-	if err := s.deps.DB.SendBatch(ctx, &b).Close(); err != nil {
+	if err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &b).Close() }); err != nil {
 		return fmt.Errorf("park %d events behind another: %w", len(batch), err)
 	}
 	return nil

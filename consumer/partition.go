@@ -12,11 +12,11 @@ type place struct {
 }
 
 // partition is this member's ownership of a partition, from one assignment to
-// its end. The session's lock guards it. It is the place for an epoch fence:
-// whatever writes on behalf of an assignment has the partition at hand.
+// its end. The session's lock guards it.
 type partition struct {
 	place
 	topicID [16]byte
+	owner   int64 // epoch of this assignment, see fence.go
 	tracker tracker
 	saved   int64 // the position in the database
 
@@ -27,14 +27,15 @@ type partition struct {
 	stopping bool          // nothing new may begin
 	stop     chan struct{} // closed with stopping
 	quiet    chan struct{} // closed once stopping and nothing is running
+	ceded    time.Time     // when another member was found to have taken it over
 
 	ctx    context.Context // ends when handlers must give up
 	cancel context.CancelFunc
 }
 
-func newPartition(ctx context.Context, at place, topicID [16]byte, next int64) *partition {
+func newPartition(ctx context.Context, at place, topicID [16]byte, owner, next int64) *partition {
 	p := &partition{
-		place: at, topicID: topicID, tracker: tracker{next: next, epoch: -1}, saved: next,
+		place: at, topicID: topicID, owner: owner, tracker: tracker{next: next, epoch: -1}, saved: next,
 		lanes: map[string]*lane{}, parked: map[string]struct{}{},
 		stop: make(chan struct{}), quiet: make(chan struct{}),
 	}

@@ -11,6 +11,7 @@ import (
 // position is how far a group has come on a partition.
 type position struct {
 	place
+	owner   int64 // epoch of the assignment that came so far
 	topicID [16]byte
 	epoch   int32
 	next    int64
@@ -63,37 +64,59 @@ func (s *session) settleNow(ctx context.Context, there map[place]bounds, lacking
 			if err := lacking[at.topic]; err != nil {
 				return err
 			}
-			all = append(all, position{at, b.topicID, -1, b.end})
+			all = append(all, position{at, 0, b.topicID, -1, b.end})
 		}
 	}
-	return s.write(ctx, all, `DO NOTHING`)
+	_, err = s.deps.DB.Exec(ctx, `INSERT INTO waybill.watermark
+			(group_name, topic, partition, topic_id, leader_epoch, next_offset)
+		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset FROM `+positionRows+`
+		ORDER BY topic, partition ON CONFLICT DO NOTHING`, positionArgs(s.cfg.Group, all)...)
+	if err != nil {
+		return fmt.Errorf("save where to begin: %w", err)
+	}
+	return nil
 }
 
-// save writes positions in one statement. It may move one back: a log that was
-// cut back begins again, and what is repeated the inbox knows.
-func (s *session) save(ctx context.Context, all []position) error {
-	return s.write(ctx, all, `(group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
-		leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()`)
+// save writes positions in one statement, as far as their partitions are still
+// ours, and returns those. It may move one back: a log that was cut back begins
+// again, and what is repeated the inbox knows.
+func (s *session) save(ctx context.Context, all []position) ([]position, error) {
+	// Ordered, so that two members that both think they own some partitions do
+	// not deadlock.
+	rows, err := s.deps.DB.Query(ctx, `WITH ours AS MATERIALIZED (
+			SELECT p.* FROM waybill.owner o JOIN `+positionRows+` USING (topic, partition)
+			WHERE o.group_name = $1 AND o.epoch = p.owner ORDER BY o.topic, o.partition FOR SHARE OF o)
+		INSERT INTO waybill.watermark (group_name, topic, partition, topic_id, leader_epoch, next_offset)
+		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset FROM ours
+		ON CONFLICT (group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
+			leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()
+		RETURNING topic, partition`, positionArgs(s.cfg.Group, all)...)
+	if err != nil {
+		return nil, fmt.Errorf("save watermarks: %w", err)
+	}
+	ours := make(map[place]bool, len(all))
+	var at place
+	_, err = pgx.ForEachRow(rows, []any{&at.topic, &at.id}, func() error {
+		ours[at] = true
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("save watermarks: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p position) bool { return !ours[p.place] }), nil
 }
 
-func (s *session) write(ctx context.Context, all []position, onConflict string) error {
+const positionRows = `unnest($2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::int[], $7::bigint[])
+	AS p(topic, partition, owner, topic_id, leader_epoch, next_offset)`
+
+func positionArgs(group string, all []position) []any {
 	var topics []string
 	var ids, epochs []int32
 	var topicIDs [][16]byte
-	var next []int64
+	var owners, next []int64
 	for _, p := range all {
 		topics, ids, topicIDs = append(topics, p.topic), append(ids, p.id), append(topicIDs, p.topicID)
-		epochs, next = append(epochs, p.epoch), append(next, p.next)
+		owners, epochs, next = append(owners, p.owner), append(epochs, p.epoch), append(next, p.next)
 	}
-	// Ordered, so that two members that both think they own some partitions do
-	// not deadlock.
-	_, err := s.deps.DB.Exec(ctx, `INSERT INTO waybill.watermark
-			(group_name, topic, partition, topic_id, leader_epoch, next_offset)
-		SELECT $1, * FROM unnest($2::text[], $3::int[], $4::uuid[], $5::int[], $6::bigint[]) AS v(topic, partition)
-		ORDER BY topic, partition ON CONFLICT `+onConflict,
-		s.cfg.Group, topics, ids, topicIDs, epochs, next)
-	if err != nil {
-		return fmt.Errorf("save watermarks: %w", err)
-	}
-	return nil
+	return []any{group, topics, ids, owners, topicIDs, epochs, next}
 }

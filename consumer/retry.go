@@ -108,7 +108,7 @@ func (s *session) failedAgain(l *lane, m *message, h *head, failure error) {
 	err := s.persist(l.p, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 		defer cancel()
-		_, err := s.deps.DB.Exec(ctx, `UPDATE waybill.parked
+		_, err := (fence{s, l.p}).Exec(ctx, `UPDATE waybill.parked
 			SET attempts = attempts + 1, error = $2, next_at = now() + $3::interval WHERE seq = $1`,
 			h.seq, storable(failure.Error()), s.parkedFor(h.attempts+1))
 		return err
@@ -121,7 +121,7 @@ func (s *session) failedAgain(l *lane, m *message, h *head, failure error) {
 // forget drops a parked event whose type nobody handles any more, as a new one
 // would be skipped.
 func (s *session) forget(l *lane, h *head) time.Duration {
-	err := s.persist(l.p, func(ctx context.Context) error { return s.unpark(ctx, s.deps.DB, l, h) })
+	err := s.persist(l.p, func(ctx context.Context) error { return s.unpark(ctx, fence{s, l.p}, l, h) })
 	if err == nil {
 		s.meter.count(otherType, skipped, 1)
 		s.log.Warn("parked event skipped: its type has no handler now", "topic", l.p.topic, "partition", l.p.id,

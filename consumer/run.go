@@ -26,13 +26,26 @@ func outOfReach(err error) bool {
 	return pg.Infrastructure(err) || errors.Is(err, registry.ErrUnavailable)
 }
 
+// run is one session after another until ctx ends.
 func (g *Group) run(ctx context.Context) error {
+	for {
+		again, err := g.session(ctx)
+		if !again || err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (g *Group) session(ctx context.Context) (again bool, err error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	handlers, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	s := newSession(g, handlers)
+	s.restart = func() { s.again.Store(true); end() }
 	cl, err := g.deps.Client(s.options()...)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return false, fmt.Errorf("make client: %w", err)
 	}
 	s.cl = cl
 	close(s.ready)
@@ -53,7 +66,7 @@ func (g *Group) run(ctx context.Context) error {
 	cut()
 	s.work.close()
 	workers.Wait()
-	return nil
+	return s.again.Load(), nil
 }
 
 func (s *session) options() []kgo.Opt {

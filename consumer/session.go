@@ -18,6 +18,9 @@ type session struct {
 	cl    *kgo.Client
 	ready chan struct{} // closed when cl is set: callbacks may come before
 
+	restart func()      // ends this run so that another begins
+	again   atomic.Bool // it was called
+
 	work *work
 	room chan struct{} // a signal that something left memory
 	down atomic.Bool   // infrastructure is missing, as far as told

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // ErrNotYours is what a handler gets that tries to end its transaction.
@@ -19,24 +19,48 @@ type handlerTx struct{ pgx.Tx }
 func (handlerTx) Commit(context.Context) error   { return ErrNotYours }
 func (handlerTx) Rollback(context.Context) error { return ErrNotYours }
 
-const claimSQL = `INSERT INTO waybill.inbox (event_id, group_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+// claimSQL claims events of one partition for a group if the partition's epoch
+// is still ours, and tells which of them the group had not handled before. The
+// ids are ordered, so that two members that claim the same do not deadlock.
+//
+// The epoch is read, not locked: taking over waits for no handler. That is
+// enough. The next owner begins at the saved watermark, so an event whose
+// transaction of ours is still open comes to it again, before any later event
+// of the key, and its claim waits for ours: if ours commits the event is a
+// duplicate, if not it is the next owner's. Nothing later of the key is claimed
+// by us, since that claim would read the new epoch; one that read the old one a
+// moment before it changed is just such an open transaction.
+const claimSQL = `WITH ours AS MATERIALIZED (
+		SELECT FROM waybill.owner WHERE group_name = $1 AND topic = $3 AND partition = $4 AND epoch = $5),
+	claimed AS (
+		INSERT INTO waybill.inbox (event_id, group_name)
+		SELECT id, $1 FROM unnest($2::uuid[]) AS id WHERE EXISTS (SELECT FROM ours)
+		ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id)
+	SELECT EXISTS (SELECT FROM ours), ARRAY(SELECT event_id FROM claimed)`
 
-// begin opens a transaction and, in the same round trip, claims an event for a
-// group. fresh is false if the group has handled it before. While another
-// transaction holds the claim this waits for its end.
-func begin(ctx context.Context, conn *pgx.Conn, id [16]byte, group string) (t pgx.Tx, fresh bool, err error) {
+// claim opens a transaction and, in the same round trip, claims events of p.
+// Those it returns are to be handled; the others have been. While another
+// transaction holds a claim this waits for its end.
+func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ids []uuid.UUID) (t pgx.Tx, claimed []uuid.UUID, err error) {
 	var b pgx.Batch
 	b.BeginTx(pgx.TxOptions{})
-	b.Queue(claimSQL, id, group).Exec(func(tag pgconn.CommandTag) error {
-		fresh = tag.RowsAffected() == 1
-		return nil
+	ours := false
+	b.Queue(claimSQL, s.cfg.Group, ids, p.topic, p.id, p.owner).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&ours, &claimed)
 	})
 	r := conn.SendBatch(ctx, &b)
-	if err := r.Close(); err != nil {
-		if t := r.Tx(); t != nil {
-			_ = t.Rollback(ctx) // the error told is the cause
-		}
-		return nil, false, fmt.Errorf("claim event: %w", err)
+	err = r.Close()
+	t = r.Tx()
+	switch {
+	case err != nil:
+		err = &outageError{fmt.Errorf("claim events: %w", err)}
+	case !ours:
+		err = errFenced
+	default:
+		return t, claimed, nil
 	}
-	return r.Tx(), fresh, nil
+	if t != nil {
+		_ = t.Rollback(ctx) // the error told is the cause
+	}
+	return nil, nil, err
 }

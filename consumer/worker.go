@@ -110,7 +110,7 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 		return wait
 	}
 	s.logFailure("event parked", m, err, l.attempts)
-	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, m, err) }) != nil {
+	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, l.p, m, err) }) != nil {
 		return 0
 	}
 	s.setParked(l)
