@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -28,18 +27,15 @@ func (e *outageError) Unwrap() error { return e.err }
 // A positive wait asks for another attempt later; err is then nil. An error is
 // the event's, or errOver.
 func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.Tx) error) (what outcome, wait time.Duration, err error) {
-	work, err := s.decode(l.p.ctx, m)
-	if err != nil && s.isOutage(err) {
-		// Only events of schemas not yet known wait for a registry: the worker
-		// is free for the others.
-		s.outage(err)
-		l.waits++
-		return "", backoff(outagePause, outageMax, l.waits-1), nil
-	}
-	if err != nil {
+	if err := safely(func() error { return s.decode(l.p.ctx, m) }); err != nil {
+		if s.isOutage(err) {
+			return "", s.unknown(l, err), nil
+		}
 		return "", 0, err
 	}
-	what, err = s.apply(l.p, m, work, after)
+	t := &trial{ms: []*message{m}}
+	err = s.apply(l.p, t, after)
+	what = t.what[0]
 	if err == nil {
 		s.restored()
 		return what, 0, nil
@@ -63,6 +59,8 @@ func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) 
 		return 0, errOver
 	case l.p.over():
 		return 0, errOver
+	case pg.Conflict(failure):
+		return s.conflict(l, failure)
 	case !s.isOutage(failure):
 		return 0, failure
 	}
@@ -81,6 +79,17 @@ func (s *session) blame(l *lane, failure error) (wait time.Duration, err error) 
 		return 0, failure
 	}
 	return backoff(outagePause, outageMax, l.waits-1), nil
+}
+
+// conflict has an event tried again that met another transaction in the same
+// rows: that is no fault of it, unless it goes on and on.
+func (s *session) conflict(l *lane, failure error) (wait time.Duration, err error) {
+	s.contended()
+	l.waits++
+	if l.cuts++; l.cuts > looksAtMost {
+		return 0, failure
+	}
+	return backoff(conflictPause, outageMax, l.waits-1), nil
 }
 
 // lostConnection tells a failure that an event can bring about although it
@@ -109,55 +118,31 @@ func (s *session) reach(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) decode(ctx context.Context, m *message) (work effect, err error) {
-	if m.fault != nil {
-		return nil, m.fault
+// decode makes the message's body, unless that is done.
+func (s *session) decode(ctx context.Context, m *message) (err error) {
+	if m.fault != nil || m.body != nil {
+		return m.fault
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(event.WithCause(ctx, &m.env), s.cfg.Timeout)
 	defer cancel()
-	err = effect(func(ctx context.Context, _ pgx.Tx) (err error) {
-		work, err = m.route.decode(ctx, m)
-		return err
-	}).safely(ctx, nil)
-	return work, err
+	m.body, err = m.route.decode(ctx, m)
+	return err
 }
 
-// apply claims the event, makes its effects and commits both.
-func (s *session) apply(p *partition, m *message, work effect, after func(context.Context, pgx.Tx) error) (outcome, error) {
-	defer s.meter.took(m.route.typ, time.Now())
-	ctx, cancel := context.WithTimeout(p.ctx, s.cfg.Timeout)
-	defer cancel()
-	conn, err := s.deps.DB.Acquire(ctx)
-	if err != nil {
-		return "", &outageError{err}
+// unknown has a lane wait whose event needs a registry that is away. Only
+// events of schemas not yet known do: the worker is free for the others.
+func (s *session) unknown(l *lane, err error) (wait time.Duration) {
+	s.outage(err)
+	l.waits++
+	return backoff(outagePause, outageMax, l.waits-1)
+}
+
+// undecoded is what becomes of a lane whose first event cannot be decoded.
+func (s *session) undecoded(l *lane, m *message, err error) (wait time.Duration, done bool) {
+	if s.isOutage(err) {
+		return s.unknown(l, err), false
 	}
-	defer conn.Release()
-	t, claimed, err := s.claim(ctx, conn.Conn(), p, []uuid.UUID{m.env.ID})
-	if err != nil {
-		return "", err
-	}
-	what, fresh := done, len(claimed) > 0
-	if fresh {
-		err = work.safely(event.WithCause(ctx, &m.env), handlerTx{t})
-	} else {
-		what = duplicate
-	}
-	if err == nil && after != nil {
-		err = after(ctx, t)
-	}
-	if err != nil || (!fresh && after == nil) {
-		// What fails here needs no telling: a connection that is not clean is
-		// closed.
-		_ = t.Rollback(ctx)
-		return what, err
-	}
-	if conn.Conn().PgConn().TxStatus() == 'I' {
-		return "", fmt.Errorf("%w: it was ended by SQL", ErrNotYours)
-	}
-	if err := t.Commit(ctx); err != nil {
-		return "", fmt.Errorf("commit: %w", err)
-	}
-	return what, nil
+	return s.failed(l, m, err), false
 }
 
 // isOutage tells a failure that is no fault of the event. A full outbox is none

@@ -17,8 +17,9 @@ func backoff(base, limit time.Duration, n int) time.Duration {
 
 // How long to wait for infrastructure between tries.
 const (
-	outagePause = 50 * time.Millisecond
-	outageMax   = 2 * time.Second
+	outagePause   = 50 * time.Millisecond
+	outageMax     = 2 * time.Second
+	conflictPause = 5 * time.Millisecond // for other transactions, which are short
 )
 
 // pause waits for d. It is false if stop closed first.

@@ -69,9 +69,14 @@ type Config struct {
 	Workers          int           // handlers running at once; default 8
 	MaxInFlight      int           // records held in memory; default 2048
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
-	Timeout          time.Duration // of one attempt of a handler; default 30 s
+	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
 	Retry            Retry
+
+	// MaxBatch is how many events share a transaction at most, when more keys
+	// are ready than workers, or a key has several: default 64, and 1000 for the
+	// handlers of OnBatch. With 1 each event has its own.
+	MaxBatch int
 
 	// Drain is how long handlers may finish at a rebalance or shutdown; default
 	// 5 s. A member that was killed holds its partitions for 8 s more.

@@ -26,31 +26,21 @@ func On[E event.Data](g *Group, h func(ctx context.Context, tx pgx.Tx, e event.O
 }
 
 func on[E event.Data](g *Group, c *event.Contract, h Handler[E]) {
-	k := routeKey{c.Topic, c.Type}
-	if g.routes[k] != nil {
-		g.faults = append(g.faults, fmt.Errorf("two handlers for %s on %s", c.Type, c.Topic))
-		return
-	}
-	g.routes[k] = &route{c.Type, func(ctx context.Context, m *message) (effect, error) {
+	g.add(c, txForm, decodeOf[E](g, c), func(ctx context.Context, tx pgx.Tx, ms []*message) error {
+		return h(ctx, tx, ms[0].body.(event.Of[E])) //nolint:forcetypeassert // decodeOf made it
+	})
+}
+
+// decodeOf makes events of type E.
+func decodeOf[E event.Data](g *Group, c *event.Contract) func(context.Context, *message) (any, error) {
+	return func(ctx context.Context, m *message) (any, error) {
 		e := event.Of[E]{Envelope: m.env, Position: m.pos}
 		if err := g.deps.Decoder.Decode(ctx, m.rec.Value, &e.Data, c.Schema); err != nil {
 			return nil, fmt.Errorf("decode: %w", err)
 		}
-		return func(ctx context.Context, tx pgx.Tx) error { return h(ctx, tx, e) }, nil
-	}}
+		return e, nil
+	}
 }
-
-type routeKey struct{ topic, typ string }
-
-// route is what a group does with one type on one topic.
-type route struct {
-	typ string
-	// decode makes the handler's work of a message, outside of a transaction
-	// since it may ask the registry.
-	decode func(context.Context, *message) (effect, error)
-}
-
-type effect func(context.Context, pgx.Tx) error
 
 // PanicError is a handler's panic, as the error of its event.
 type PanicError struct {
@@ -64,7 +54,7 @@ var errGone = errors.New("handler ended its goroutine")
 
 // safely runs f and turns its panic into an error. It runs in a goroutine of
 // its own, for what ends one, as FailNow of a test does, must not end a worker.
-func (f effect) safely(ctx context.Context, tx pgx.Tx) error {
+func safely(f func() error) error {
 	end := make(chan error, 1)
 	go func() {
 		err := errGone
@@ -74,7 +64,7 @@ func (f effect) safely(ctx context.Context, tx pgx.Tx) error {
 			}
 			end <- err
 		}()
-		err = f(ctx, tx)
+		err = f()
 	}()
 	return <-end
 }

@@ -200,6 +200,8 @@ type setup struct {
 	valve *valve
 	opts  []kgo.Opt
 	conns int32 // 0: enough
+
+	handlers func(*Group, *event.Contract) // instead of the one that is given
 }
 
 func (w *world) start(h Handler[moved], change ...func(*setup)) *member {
@@ -221,7 +223,11 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 		return w.engine.Config.Client(append(opts, s.opts...)...)
 	}}, s.cfg)
 	c := w.contract
-	on(g, &c, h)
+	if s.handlers != nil {
+		s.handlers(g, &c)
+	} else {
+		on(g, &c, h)
+	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	m := &member{stop: stop, done: make(chan struct{}), db: db}
 	go func() {

@@ -15,6 +15,7 @@ type message struct {
 	pos   event.Position
 	route *route
 	fault error // headers that cannot be read
+	body  any   // what its handler gets, once it is decoded
 	mark  *mark // nil for one that comes from the parked table
 	held  bool  // it counts against the limits of memory
 }

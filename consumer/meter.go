@@ -23,14 +23,17 @@ const otherType = "other"
 
 // meter is a group's figures.
 type meter struct {
-	events   *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	inFlight prometheus.Gauge
-	keys     prometheus.Gauge
-	outages  prometheus.Counter
-	faults   *prometheus.CounterVec
-	fenced   *prometheus.CounterVec
-	group    string
+	events    *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+	inFlight  prometheus.Gauge
+	keys      prometheus.Gauge
+	outages   prometheus.Counter
+	splits    prometheus.Counter
+	conflicts prometheus.Counter
+	batch     prometheus.Observer
+	faults    *prometheus.CounterVec
+	fenced    *prometheus.CounterVec
+	group     string
 }
 
 func newMeter(r prometheus.Registerer, group string) *meter {
@@ -40,7 +43,7 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 			Name: "waybill_consumer_events_total", Help: "Events by what became of them.",
 		}, []string{"group", "type", "outcome"})),
 		duration: register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waybill_consumer_handler_seconds", Help: "Time of one attempt: claim, handler and commit.",
+			Name: "waybill_consumer_handler_seconds", Help: "Time of one transaction: claims, handlers and commit; by the type of its first event.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"group", "type"})),
 		faults: register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -61,6 +64,16 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 	}, []string{"group"})).With(label)
 	m.outages = register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "waybill_consumer_infrastructure_errors_total", Help: "Attempts that failed for want of infrastructure.",
+	}, []string{"group"})).With(label)
+	m.splits = register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waybill_consumer_batch_splits_total", Help: "Transactions of several events that failed and were done again in parts.",
+	}, []string{"group"})).With(label)
+	m.conflicts = register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waybill_consumer_conflicts_total", Help: "Transactions that met another one in the same rows: deadlock or serialization failure.",
+	}, []string{"group"})).With(label)
+	m.batch = register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "waybill_consumer_batch_events", Help: "Events of one transaction.",
+		Buckets: prometheus.ExponentialBuckets(1, 2, 11),
 	}, []string{"group"})).With(label)
 	return m
 }

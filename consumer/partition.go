@@ -21,9 +21,10 @@ type partition struct {
 	saved   int64 // the position in the database
 
 	lanes  map[string]*lane
+	ready  []*lane             // for a worker, see work.go
 	parked map[string]struct{} // keys with rows in the parked table
 
-	running  int           // lanes in the hands of workers
+	running  int           // bundles in the hands of workers
 	stopping bool          // nothing new may begin
 	stop     chan struct{} // closed with stopping
 	quiet    chan struct{} // closed once stopping and nothing is running

@@ -18,6 +18,7 @@ const (
 	partitionBytes = 1 << 20
 	pollAtOnce     = 512
 	daypartEvery   = time.Hour
+	policiesEvery  = time.Minute
 	metadataEvery  = 30 * time.Second // until new partitions are seen; the client's own default is 5 min
 )
 
@@ -58,6 +59,7 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
 	clocks.Go(func() { s.watchParked(ticking) })
 	clocks.Go(func() { s.keepInbox(ticking) })
+	clocks.Go(func() { s.watchPolicies(ticking) })
 
 	s.poll(ctx)
 	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over
@@ -152,6 +154,19 @@ func every(ctx context.Context, d time.Duration, f func(context.Context)) {
 			f(ctx)
 		}
 	}
+}
+
+// watchPolicies looks whether the database has policies by tenant, so that only
+// groups of one that has pay for forgetting the tenant between two events.
+func (s *session) watchPolicies(ctx context.Context) {
+	look := func(ctx context.Context) {
+		var some bool
+		err := s.deps.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_policies
+			WHERE concat(qual, with_check) LIKE '%' || $1 || '%')`, pg.TenantSetting).Scan(&some)
+		s.policies.Store(err != nil || some)
+	}
+	look(ctx)
+	every(ctx, policiesEvery, look)
 }
 
 func (s *session) keepInbox(ctx context.Context) {

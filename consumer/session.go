@@ -21,9 +21,12 @@ type session struct {
 	restart func()      // ends this run so that another begins
 	again   atomic.Bool // it was called
 
-	work *work
-	room chan struct{} // a signal that something left memory
-	down atomic.Bool   // infrastructure is missing, as far as told
+	work       *work
+	turn       chan struct{} // held by the bundle whose turn it is, see turn.go
+	turnsUntil atomic.Int64  // nanoseconds of Unix time
+	policies   atomic.Bool   // the database has policies by tenant, as far as known
+	room       chan struct{} // a signal that something left memory
+	down       atomic.Bool   // infrastructure is missing, as far as told
 
 	flushing sync.Mutex
 
@@ -34,10 +37,13 @@ type session struct {
 }
 
 func newSession(g *Group, ctx context.Context) *session { //nolint:revive // ctx is the handlers', not the call's
-	return &session{
-		Group: g, ctx: ctx, ready: make(chan struct{}),
-		work: newWork(), room: make(chan struct{}, 1), parts: map[place]*partition{},
+	s := &session{
+		Group: g, ctx: ctx, ready: make(chan struct{}), turn: make(chan struct{}, 1),
+		room: make(chan struct{}, 1), parts: map[place]*partition{},
 	}
+	s.work = newWork(&s.mu)
+	s.policies.Store(true)
+	return s
 }
 
 // take puts polled messages into their lanes. A nil message is a record that
@@ -77,6 +83,10 @@ func (s *session) wake(l *lane) {
 func (s *session) finish(l *lane, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.finishLocked(l, n)
+}
+
+func (s *session) finishLocked(l *lane, n int) {
 	for _, m := range l.queue[:n] {
 		l.p.tracker.finish(m.mark)
 		s.drop(m)

@@ -2,47 +2,78 @@ package consumer
 
 import "sync"
 
-// work is the queue of lanes that are ready for a worker. Its length is
-// bounded by the records in flight and the parked keys that are due.
+// work is the lanes that are ready for a worker, and the partitions that have
+// some, in turn. Its length is bounded by the records in flight and the parked
+// keys that are due. The session's lock guards it.
 type work struct {
-	mu    sync.Mutex
 	some  sync.Cond
-	lanes []*lane
+	parts []*partition
+	lanes int // ready, of all partitions
 	over  bool
 }
 
-func newWork() *work {
+func newWork(mu *sync.Mutex) *work {
 	w := &work{}
-	w.some.L = &w.mu
+	w.some.L = mu
 	return w
 }
 
 func (w *work) push(l *lane) {
-	w.mu.Lock()
-	w.lanes = append(w.lanes, l)
-	w.mu.Unlock()
+	if len(l.p.ready) == 0 {
+		w.parts = append(w.parts, l.p)
+	}
+	l.p.ready = append(l.p.ready, l)
+	w.lanes++
 	w.some.Signal()
 }
 
-// pop waits for a lane. It is nil once closed.
-func (w *work) pop() *lane {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.lanes) == 0 && !w.over {
-		w.some.Wait()
+// next waits for a partition with ready lanes. It is nil once closed. Who gets
+// it takes lanes, and puts it back if any are left.
+func (w *work) next() *partition {
+	for {
+		for len(w.parts) == 0 && !w.over {
+			w.some.Wait()
+		}
+		if w.over {
+			return nil
+		}
+		p := w.parts[0]
+		w.parts[0] = nil
+		w.parts = w.parts[1:]
+		if !p.stopping {
+			return p
+		}
+		w.lanes -= len(p.ready)
+		p.ready = nil
 	}
-	if w.over {
-		return nil
+}
+
+// back puts a partition behind the others if it has lanes left.
+func (w *work) back(p *partition) {
+	if len(p.ready) > 0 {
+		w.parts = append(w.parts, p)
 	}
-	l := w.lanes[0]
-	w.lanes[0] = nil
-	w.lanes = w.lanes[1:]
-	return l
+}
+
+// pick takes lanes off p that fit, in their order, until enough says so. It
+// looks at no more than so many.
+func (w *work) pick(p *partition, most int, enough func() bool, fits func(*lane) bool) {
+	var kept []*lane
+	i := 0
+	for ; i < len(p.ready) && i < most && !enough(); i++ {
+		if l := p.ready[i]; !fits(l) {
+			kept = append(kept, l)
+		}
+		p.ready[i] = nil
+	}
+	w.lanes -= i - len(kept)
+	copy(p.ready[i-len(kept):], kept)
+	p.ready = p.ready[i-len(kept):]
 }
 
 func (w *work) close() {
-	w.mu.Lock()
+	w.some.L.Lock()
 	w.over = true
-	w.mu.Unlock()
+	w.some.L.Unlock()
 	w.some.Broadcast()
 }

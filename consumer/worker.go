@@ -10,34 +10,13 @@ import (
 // errOver says that the partition is not ours for new attempts any more.
 var errOver = errors.New("partition given up")
 
-// serve does the work of ready lanes until there will be no more.
-func (s *session) serve() {
-	for l := s.work.pop(); l != nil; l = s.work.pop() {
-		if s.enter(l) {
-			s.leave(l, s.step(l))
-		}
-	}
-}
-
-func (s *session) enter(l *lane) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l.p.stopping {
-		return false
-	}
-	l.p.running++
-	return true
-}
-
 // leave puts a lane back: behind the others if it has more to do, aside for
 // wait if it must.
 func (s *session) leave(l *lane, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.p.running--
 	switch {
 	case l.p.stopping:
-		l.p.hush()
 	case wait > 0:
 		l.timer = time.AfterFunc(wait, func() { s.resume(l) })
 	case l.due || len(l.queue) > 0:
@@ -77,27 +56,29 @@ func (s *session) step(l *lane) time.Duration {
 	case behind:
 		return s.queueUp(l)
 	default:
-		return s.handle(l)
+		s.mu.Lock()
+		m := l.queue[0]
+		s.mu.Unlock()
+		wait, _ := s.handle(l, m)
+		return wait
 	}
 }
 
-// handle tries the first message of a lane.
-func (s *session) handle(l *lane) time.Duration {
-	s.mu.Lock()
-	m := l.queue[0]
-	s.mu.Unlock()
+// handle tries the first message of a lane alone. done is false if it remains
+// to be done, after wait, or if the lane's next step is another one.
+func (s *session) handle(l *lane, m *message) (wait time.Duration, done bool) {
 	what, wait, err := s.attempt(l, m, nil)
 	switch {
 	case wait > 0:
-		return wait
+		return wait, false
 	case err == nil:
 		s.meter.count(m.route.typ, what, 1)
 		s.finish(l, 1)
-		return 0
+		return 0, true
 	case errors.Is(err, errOver):
-		return 0
+		return 0, false
 	}
-	return s.failed(l, m, err)
+	return s.failed(l, m, err), false
 }
 
 // failed decides between another try in place and parking.

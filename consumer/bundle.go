@@ -1,0 +1,210 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/waybillhq/waybill/pg"
+)
+
+// serve does the work of ready lanes until there will be no more.
+func (s *session) serve() {
+	for b := s.gather(); b != nil; b = s.gather() {
+		if b.alone {
+			s.leave(b.lanes[0], s.step(b.lanes[0]))
+		} else {
+			s.handleAll(b)
+		}
+		s.exit(b.p)
+	}
+}
+
+func (s *session) exit(p *partition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.running--
+	p.hush()
+}
+
+// item is an event of a bundle.
+type item struct {
+	l *lane
+	m *message
+}
+
+// attempted is a bundle under way.
+type attempted struct {
+	p     *partition
+	stuck map[*lane]time.Duration // lanes that must not go on now, and how long they wait
+	over  bool                    // the partition is given up
+}
+
+// handleAll handles the events of a bundle, together if that succeeds.
+func (s *session) handleAll(b *bundle) {
+	a := &attempted{p: b.p, stuck: map[*lane]time.Duration{}}
+	items := s.readable(a, s.items(b))
+	s.together(a, items)
+	for _, l := range b.lanes {
+		s.leave(l, a.stuck[l])
+	}
+}
+
+// items lists a bundle's events, those of a tenant next to each other where a
+// change of tenant costs something.
+func (s *session) items(b *bundle) []item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	order := make([]int, len(b.lanes))
+	for i := range order {
+		order[i] = i
+	}
+	if s.policies.Load() {
+		slices.SortStableFunc(order, func(i, j int) int {
+			return cmp.Compare(b.lanes[i].queue[0].env.Tenant, b.lanes[j].queue[0].env.Tenant)
+		})
+	}
+	items := make([]item, 0, b.events)
+	for _, i := range order {
+		for _, m := range b.lanes[i].queue[:b.take[i]] {
+			items = append(items, item{b.lanes[i], m})
+		}
+	}
+	return items
+}
+
+// readable decodes the events, and leaves out what cannot be decoded with all
+// behind it in its lane. If it is the lane's first event the lane is dealt with
+// at once, alone.
+func (s *session) readable(a *attempted, items []item) []item {
+	var out []item
+	var cut *lane
+	for i, err := range s.decodeAll(a.p.ctx, items) {
+		it := items[i]
+		switch {
+		case it.l == cut:
+		case err == nil:
+			out = append(out, it)
+		default:
+			cut = it.l
+			if len(out) == 0 || out[len(out)-1].l != it.l {
+				a.stuck[it.l], _ = s.undecoded(it.l, it.m, err)
+			}
+		}
+	}
+	return out
+}
+
+// together handles items in one transaction, and if that fails in smaller
+// parts, until an event that fails stands alone: only then is it counted
+// against it. The parts are done in order, and a lane whose event is not done
+// with does not go on.
+func (s *session) together(a *attempted, items []item) {
+	items = slices.DeleteFunc(slices.Clone(items), func(it item) bool { _, stuck := a.stuck[it.l]; return stuck })
+	for len(items) > 1 && !a.over {
+		release := s.takeTurn(a.p)
+		n, bad, err := s.commitAll(a.p, items)
+		release()
+		if err == nil {
+			s.restored()
+			if n < len(items) { // it took long: other workers may have the rest
+				for _, it := range items[n:] {
+					a.stuck[it.l] = 0
+				}
+			}
+			return
+		}
+		if parts := s.split(a, items, bad, err); parts != nil {
+			for _, part := range parts {
+				s.together(a, part)
+			}
+			return
+		}
+	}
+	if len(items) == 1 && !a.over {
+		l := items[0].l
+		if wait, done := s.handle(l, items[0].m); !done {
+			a.stuck[l] = wait
+			a.over = a.p.over()
+		}
+	}
+}
+
+// split decides what becomes of items whose transaction failed. It is nil if
+// they shall be tried as they are, or not at all. Conflicts are nobody's fault,
+// and neither is an outage; if the database answers, it may all the same be one
+// of the events that loses its connection.
+func (s *session) split(a *attempted, items []item, bad int, err error) [][]item {
+	switch {
+	case errors.Is(err, errFenced):
+		s.cede(a.p)
+		a.over = true
+		return nil
+	case a.p.over():
+		a.over = true
+		return nil
+	case s.isOutage(err) && s.reach(a.p.ctx) != nil:
+		s.outage(err)
+		a.over = s.persist(a.p, s.reach) != nil
+		return nil
+	case pg.Conflict(err):
+		s.contended()
+	}
+	s.meter.splits.Inc()
+	if bad < 0 {
+		return [][]item{items[:len(items)/2], items[len(items)/2:]}
+	}
+	parts := [][]item{items[:bad], items[bad : bad+1], items[bad+1:]}
+	return slices.DeleteFunc(parts, func(part []item) bool { return len(part) == 0 })
+}
+
+// commitAll tries items in one transaction. n of them are then done with; an
+// error was brought about by the one numbered bad, as far as that is known.
+func (s *session) commitAll(p *partition, items []item) (n, bad int, err error) {
+	ms := make([]*message, len(items))
+	for i, it := range items {
+		ms[i] = it.m
+	}
+	t := &trial{ms: ms}
+	if err := s.apply(p, t, nil); err != nil {
+		return 0, t.bad, err
+	}
+	s.finishAll(items[:t.n])
+	for i, m := range ms[:t.n] {
+		s.meter.count(m.route.typ, t.what[i], 1)
+	}
+	return t.n, -1, nil
+}
+
+// finishAll records that events, the first ones of their lanes, are done with.
+func (s *session) finishAll(items []item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 0; i < len(items); {
+		l, n := items[i].l, 0
+		for ; i < len(items) && items[i].l == l; i++ {
+			n++
+		}
+		s.finishLocked(l, n)
+	}
+}
+
+// decodeAll makes each event's body. A panic is its event's failure.
+func (s *session) decodeAll(ctx context.Context, items []item) []error {
+	errs := make([]error, len(items))
+	for i := 0; i < len(items); {
+		err := safely(func() error {
+			for ; i < len(items); i++ {
+				errs[i] = s.decode(ctx, items[i].m)
+			}
+			return nil
+		})
+		if err != nil && i < len(items) {
+			errs[i] = err
+			i++
+		}
+	}
+	return errs
+}

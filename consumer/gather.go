@@ -1,0 +1,119 @@
+package consumer
+
+import "time"
+
+// shortTime is how long the handlers of one transaction should take together.
+// A handler that takes longer runs alone: whoever shares its transaction would
+// wait for it while other workers are free.
+const shortTime = 20 * time.Millisecond
+
+// bundle is what a worker takes at once: lanes of one partition, and how many
+// of the first events of each. One transaction holds them all.
+type bundle struct {
+	p     *partition
+	lanes []*lane
+	take  []int // events of each
+	alone bool  // one lane, with more to decide than how to handle an event
+
+	events int
+	time   time.Duration // that they should take
+	first  *route        // of the first event
+}
+
+// gather waits for work and takes a bundle of it. It is nil once there will be
+// no more. Nothing is waited for to fill a bundle: where there are as many
+// workers as ready lanes each gets one.
+func (s *session) gather() *bundle {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.work.next()
+	if p == nil {
+		return nil
+	}
+	b := &bundle{p: p}
+	share := (s.work.lanes + s.cfg.Workers - 1) / s.cfg.Workers
+	s.work.pick(p, 1, func() bool { return false }, func(l *lane) bool { s.begin(b, l); return true })
+	if !b.alone {
+		most := s.most(b.first)
+		enough := func() bool { return b.events >= most || b.first.form != setForm && len(b.lanes) >= share }
+		s.work.pick(p, lookAt*most, enough, func(l *lane) bool { return !s.special(l) && s.add(b, l) })
+	}
+	s.work.back(p)
+	p.running++
+	return b
+}
+
+// lookAt bounds the lanes that are looked at to fill a bundle, as a multiple of
+// what fits.
+const lookAt = 4
+
+// begin puts the first lane into a bundle.
+func (s *session) begin(b *bundle, l *lane) {
+	if s.special(l) {
+		b.lanes, b.take, b.alone = []*lane{l}, []int{1}, true
+		return
+	}
+	s.add(b, l)
+}
+
+// special tells a lane whose next step is not simply to handle its first event,
+// or whose event must stand alone: it has failed before, or the form of its
+// handler asks for it.
+func (s *session) special(l *lane) bool {
+	if l.due || l.isParked() || l.attempts > 0 || l.waits > 0 || len(l.queue) == 0 {
+		return true
+	}
+	f := l.queue[0].route.form
+	return f != txForm && f != setForm
+}
+
+// add takes as many of the lane's first events as fit, which may be none.
+func (s *session) add(b *bundle, l *lane) bool {
+	n := 0
+	for n < len(l.queue) && s.fits(b, l.queue[n]) {
+		b.events++
+		b.time += l.queue[n].route.pace.expect()
+		n++
+		if b.first == nil {
+			b.first = l.queue[0].route
+		}
+	}
+	if n > 0 {
+		b.lanes, b.take = append(b.lanes, l), append(b.take, n)
+	}
+	return n > 0
+}
+
+// fits tells whether m may be in the bundle. One handler gets all of a set: an
+// event of another type may not stand between two of the same key, so a lane is
+// taken up to it only.
+func (s *session) fits(b *bundle, m *message) bool {
+	switch {
+	case b.events == 0:
+		return true
+	case b.events >= s.most(b.first) || m.route.form != b.first.form:
+		return false
+	case b.first.form == setForm:
+		return m.route == b.first
+	}
+	// What is not known yet may be slow.
+	expect := m.route.pace.expect()
+	return expect > 0 && b.time > 0 && b.time+expect <= shortTime
+}
+
+// How many events one transaction holds, unless the configuration says.
+const (
+	defaultBatch = 64
+	defaultSet   = 1000
+)
+
+// most is how many events of route r one transaction holds.
+func (s *session) most(r *route) int {
+	switch {
+	case s.cfg.MaxBatch > 0:
+		return s.cfg.MaxBatch
+	case r.form == setForm:
+		return defaultSet
+	}
+	return defaultBatch
+}

@@ -1,0 +1,25 @@
+package consumer
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pace is how long a handler takes for one event, as a moving average.
+type pace struct{ ns atomic.Int64 }
+
+// paceWeight is how many events the average remembers.
+const paceWeight = 8
+
+// add notes that n events took d. Two workers that add at once may lose one of
+// theirs, which an average can bear.
+func (p *pace) add(d time.Duration, n int) {
+	one := max(int64(d)/int64(n), 1)
+	if was := p.ns.Load(); was > 0 {
+		one = was + (one-was)/paceWeight
+	}
+	p.ns.Store(max(one, 1))
+}
+
+// expect is how long the next event should take; 0 if that is not known.
+func (p *pace) expect() time.Duration { return time.Duration(p.ns.Load()) }
