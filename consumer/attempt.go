@@ -33,12 +33,19 @@ func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.T
 		}
 		return "", 0, err
 	}
-	t := &trial{ms: []*message{m}}
-	err = s.apply(l.p, t, after)
-	what = t.what[0]
+	if m.route.form == directForm {
+		what, err = done, s.direct(l.p, m, after)
+	} else {
+		t := &trial{ms: []*message{m}}
+		err = s.apply(l.p, t, after)
+		what = t.what[0]
+	}
 	if err == nil {
 		s.restored()
 		return what, 0, nil
+	}
+	if m.route.form == preparedForm {
+		m.body = nil // what was prepared may have been wrong, or may be by then
 	}
 	wait, err = s.blame(l, err)
 	return "", wait, err

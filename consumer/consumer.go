@@ -66,6 +66,9 @@ type Config struct {
 	Group string // required
 
 	From             From
+	Ordering         Ordering      // what is handled one after another; default ByKey
+	Delivery         Delivery      // default Once
+	Filter           Filter        // records it does not admit are passed over
 	Workers          int           // handlers running at once; default 8
 	MaxInFlight      int           // records held in memory; default 2048
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
@@ -113,7 +116,8 @@ type Group struct {
 	log    *slog.Logger
 	meter  *meter
 	routes map[routeKey]*route
-	faults []error // of registration, told by Run
+	anys   map[string][]anyRoute // by topic
+	faults []error               // of registration, told by Run
 }
 
 // New makes a member of a group that handles nothing yet.
@@ -125,6 +129,7 @@ func New(deps Deps, cfg Config) *Group {
 		log:    cfg.Logger.With("group", cfg.Group),
 		meter:  newMeter(cfg.Metrics, cfg.Group),
 		routes: map[routeKey]*route{},
+		anys:   map[string][]anyRoute{},
 	}
 }
 
@@ -147,10 +152,10 @@ func (g *Group) check() error {
 		return errors.New("it has no name")
 	case g.deps.DB == nil || g.deps.Client == nil || g.deps.Decoder == nil:
 		return errors.New("a dependency is missing")
-	case len(g.routes) == 0:
+	case len(g.allRoutes()) == 0:
 		return errors.New("it handles nothing")
 	}
-	return errors.Join(g.faults...)
+	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting())...)
 }
 
 func (c Config) withDefaults() Config {

@@ -70,7 +70,7 @@ func (s *session) moved(parts []*partition) []position {
 	for _, p := range parts {
 		// One that is not current was given away: its position is the next
 		// owner's to save.
-		if p.tracker.next != p.saved && s.parts[p.place] == p && p.ceded.IsZero() {
+		if s.behind(p) && s.parts[p.place] == p && p.ceded.IsZero() {
 			out = append(out, position{p.place, p.owner, p.topicID, p.tracker.epoch, p.tracker.next})
 		}
 	}
@@ -111,4 +111,13 @@ func refused(resp *kmsg.OffsetCommitResponse) error {
 		}
 	}
 	return nil
+}
+
+// behind tells whether the saved position of p is not where it is. It is ahead
+// of it where events are passed before they are handled.
+func (s *session) behind(p *partition) bool {
+	if s.cfg.Delivery == AtMostOnce {
+		return p.tracker.next > p.saved
+	}
+	return p.tracker.next != p.saved
 }

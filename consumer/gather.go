@@ -60,7 +60,7 @@ func (s *session) begin(b *bundle, l *lane) {
 // or whose event must stand alone: it has failed before, or the form of its
 // handler asks for it.
 func (s *session) special(l *lane) bool {
-	if l.due || l.isParked() || l.attempts > 0 || l.waits > 0 || len(l.queue) == 0 {
+	if l.key == wholePartition && len(l.p.parked) > 0 || l.due || l.isParked() || l.attempts > 0 || l.waits > 0 || len(l.queue) == 0 {
 		return true
 	}
 	f := l.queue[0].route.form

@@ -22,7 +22,7 @@ type message struct {
 
 // read makes a message of rec, or nil if nobody handles its type.
 func (g *Group) read(rec *kgo.Record) *message {
-	r := g.routes[routeKey{rec.Topic, recordType(rec)}]
+	r := g.routeOf(rec)
 	if r == nil {
 		return nil
 	}
@@ -34,19 +34,10 @@ func (g *Group) read(rec *kgo.Record) *message {
 	if m.fault != nil {
 		// Reading stopped half way: the place in the log names the record
 		// whatever order its headers have.
-		m.env.Type = r.typ
+		m.env.Type = recordType(rec)
 		m.env.ID = event.ForeignID("", place, rec.Timestamp)
 	}
 	return m
-}
-
-func recordType(rec *kgo.Record) string {
-	for i := range rec.Headers {
-		if rec.Headers[i].Key == event.HeaderType {
-			return string(rec.Headers[i].Value)
-		}
-	}
-	return ""
 }
 
 // size is about what the message holds in memory.

@@ -15,6 +15,7 @@ const (
 	duplicate outcome = "duplicate" // handled before
 	parked    outcome = "parked"
 	skipped   outcome = "skipped" // nobody handles its type
+	lost      outcome = "lost"    // failed, or not begun before its member ended; with AtMostOnce alone
 )
 
 // otherType stands for types the group does not handle: strangers choose their

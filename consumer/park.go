@@ -60,7 +60,7 @@ func (s *session) parkArgs(m *message, state, failure string, attempts int) []an
 		wait = s.parkedFor(attempts)
 	}
 	return []any{
-		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, key, m.env.ID, storable(m.route.typ),
+		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, key, m.env.ID, storable(m.env.Type),
 		storable(m.env.Tenant), storable(m.env.Subject), m.env.Sequence, m.rec.Timestamp, names, values,
 		m.rec.Value, state, storable(failure), attempts, wait,
 	}

@@ -72,17 +72,9 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 }
 
 func (s *session) options() []kgo.Opt {
-	topics := map[string]bool{}
-	for k := range s.routes {
-		topics[k.topic] = true
-	}
-	names := make([]string, 0, len(topics))
-	for t := range topics {
-		names = append(names, t)
-	}
 	return []kgo.Opt{
 		kgo.ConsumerGroup(s.cfg.Group),
-		kgo.ConsumeTopics(names...),
+		kgo.ConsumeTopics(s.topics()...),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),

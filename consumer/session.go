@@ -64,7 +64,7 @@ func (s *session) take(recs []*kgo.Record, messages []*message) {
 		m.mark, m.held = mark, true
 		s.inFlight++
 		s.bytes += m.size()
-		l := p.lane(string(rec.Key))
+		l := p.lane(s.cfg.lane(rec))
 		l.queue = append(l.queue, m)
 		s.wake(l)
 	}
@@ -130,11 +130,11 @@ func (s *session) space(ctx context.Context) int {
 	}
 }
 
-// setParked records that a key's lane has rows in the parked table.
-func (s *session) setParked(l *lane) {
+// setParked records that a key has rows in the parked table.
+func (s *session) setParked(p *partition, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.p.parked[l.key] = struct{}{}
+	p.parked[key] = struct{}{}
 	s.countParked()
 }
 

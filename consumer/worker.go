@@ -55,6 +55,10 @@ func (s *session) step(l *lane) time.Duration {
 		return 0
 	case behind:
 		return s.queueUp(l)
+	case s.held(l):
+		return dueEvery
+	case s.cfg.Delivery == AtMostOnce && l.key == wholePartition:
+		return s.atMostOnce(l)
 	default:
 		s.mu.Lock()
 		m := l.queue[0]
@@ -86,6 +90,9 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if l.attempts++; l.attempts == 1 {
 		l.since = time.Now()
 	}
+	if s.cfg.Ordering == ByPartition && l.key == wholePartition {
+		return s.failedInPlace(l, m, err)
+	}
 	wait := backoff(s.cfg.Retry.Pause, s.cfg.Retry.Within, l.attempts-1)
 	if l.attempts < s.cfg.Retry.Attempts && time.Since(l.since)+wait < s.cfg.Retry.Within {
 		return wait
@@ -94,7 +101,7 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, l.p, m, err) }) != nil {
 		return 0
 	}
-	s.setParked(l)
+	s.setParked(l.p, string(m.rec.Key))
 	s.meter.count(m.route.typ, parked, 1)
 	s.finish(l, 1)
 	return 0
