@@ -43,6 +43,9 @@ func (s *session) assign(ctx context.Context, offsets map[string]map[int32]kgo.O
 	s.own(taken)
 	for _, p := range taken {
 		offsets[p.topic][p.id] = kgo.NewOffset().At(p.tracker.next).WithEpoch(-1)
+		if p.fault != faultNone {
+			offsets[p.topic][p.id] = kgo.NewOffset().AtEnd() // of which nothing is fetched
+		}
 	}
 	return offsets, nil
 }
@@ -101,8 +104,8 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	return out, nil
 }
 
-// open decides where a partition begins. A fault's position is to be saved at
-// once: it is told once.
+// open decides where a partition begins, or that it must not. The position
+// after records that have expired is to be saved at once: it is told once.
 func (s *session) open(at place, b bounds, owner int64, saved map[place]position) (*partition, *position) {
 	var was *position
 	if w, ok := saved[at]; ok {
@@ -110,24 +113,35 @@ func (s *session) open(at place, b bounds, owner int64, saved map[place]position
 	}
 	next, fault := b.begin(was)
 	p := newPartition(s.ctx, at, b.topicID, owner, next)
-	if fault != faultNone {
-		s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
-		s.log.Error("the saved position does not fit the log: reading from its beginning", "fault", fault,
-			"topic", at.topic, "partition", at.id, "saved", was.next, "log_start", b.start, "log_end", b.end)
+	if was != nil && was.topicID == b.topicID {
+		p.reached = was.reached
 	}
-	if fault == faultNone {
+	switch {
+	case fault == faultNone:
+		return p, nil
+	case stops(fault):
+		p.tracker.next, p.saved = was.next, was.next
+		s.stop(p, fault, *was, b)
 		return p, nil
 	}
-	return p, &position{at, owner, b.topicID, -1, next}
+	s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
+	s.log.Error("unread records are gone: they expired before the group came to them", "topic", at.topic,
+		"partition", at.id, "saved", was.next, "log_start", b.start, "records", b.start-was.next)
+	s.record("records expired unread", at, fmt.Sprintf("%d records of %s/%d from offset %d were gone before group %s came to them: give it more members, or the topic a longer retention",
+		b.start-was.next, at.topic, at.id, was.next, s.cfg.Group))
+	return p, &position{at, owner, b.topicID, -1, next, max(p.reached, next)}
 }
 
 // own makes partitions current. One that we still have comes from an
 // assignment that was broken off before it was read.
 func (s *session) own(taken []*partition) {
-	again := map[string][]int32{}
+	again, stopped := map[string][]int32{}, map[string][]int32{}
 	s.mu.Lock()
 	for _, p := range taken {
 		again[p.topic] = append(again[p.topic], p.id)
+		if p.fault != faultNone {
+			stopped[p.topic] = append(stopped[p.topic], p.id)
+		}
 		if old := s.parts[p.place]; old != nil {
 			s.close(old)
 		}
@@ -136,6 +150,9 @@ func (s *session) own(taken []*partition) {
 	s.countParked()
 	s.mu.Unlock()
 	s.cl.ResumeFetchPartitions(again) // one that was ceded before is paused
+	if len(stopped) > 0 {
+		s.cl.PauseFetchPartitions(stopped)
+	}
 }
 
 // bounds is what the broker has of places, and of the other partitions of

@@ -46,7 +46,7 @@ func (s *session) pass(ctx context.Context, p *partition, m *message) error {
 	defer s.flushing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	to := position{p.place, p.owner, p.topicID, m.rec.LeaderEpoch, m.rec.Offset + 1}
+	to := position{p.place, p.owner, p.topicID, m.rec.LeaderEpoch, m.rec.Offset + 1, 0}
 	saved, err := s.save(ctx, []position{to})
 	switch {
 	case err != nil:

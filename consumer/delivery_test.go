@@ -43,12 +43,6 @@ func (d *deliveries) at(m moved) int {
 	return d.calls[m]
 }
 
-func (d *deliveries) events() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.calls)
-}
-
 func TestAtLeastOnceParksWhatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -24,7 +24,7 @@ func (s *session) takeOver(ctx context.Context, places []place) (map[place]int64
 		SELECT $1, topic, partition, 1, $4 FROM unnest($2::text[], $3::int[]) AS v(topic, partition)
 		ORDER BY topic, partition
 		ON CONFLICT (group_name, topic, partition) DO UPDATE
-			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = ''
+			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = ''
 		RETURNING topic, partition, epoch`, s.cfg.Group, topics, ids, storable(member))
 	if err != nil {
 		return nil, fmt.Errorf("take partitions over: %w", err)

@@ -120,7 +120,7 @@ func TestNothingIsSavedOrParkedAfterATakeOver(t *testing.T) {
 	m := g.read(w.record("a"))
 	l := p.lane("a")
 	write := func() (saved int, park, behind error) {
-		ours, err := s.save(t.Context(), []position{{at, p.owner, p.topicID, -1, 5}})
+		ours, err := s.save(t.Context(), []position{{at, p.owner, p.topicID, -1, 5, 0}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ func (s *session) tick(ctx context.Context) {
 	s.mu.Unlock()
 	s.commit(ctx, s.cl, s.flush(ctx, parts))
 	s.reclaim()
+	s.seekReset(ctx)
 }
 
 // flush saves in the database how far partitions have come, and returns what
@@ -70,8 +71,8 @@ func (s *session) moved(parts []*partition) []position {
 	for _, p := range parts {
 		// One that is not current was given away: its position is the next
 		// owner's to save.
-		if s.behind(p) && s.parts[p.place] == p && p.ceded.IsZero() {
-			out = append(out, position{p.place, p.owner, p.topicID, p.tracker.epoch, p.tracker.next})
+		if s.behind(p) && s.parts[p.place] == p && p.ceded.IsZero() && p.fault == faultNone {
+			out = append(out, position{p.place, p.owner, p.topicID, p.tracker.epoch, p.tracker.next, 0})
 		}
 	}
 	return out

@@ -186,7 +186,7 @@ func TestACommitWhoseAnswerIsLostHappensOnce(t *testing.T) {
 		}
 		return nil
 	}
-	w.start(keep, func(s *setup) { s.valve = v })
+	w.start(keep, func(s *setup) { s.valve = v; s.cfg.MaxBatch = 2 })
 	for range 10 {
 		w.move("a", "b", "c")
 	}

@@ -27,17 +27,24 @@ func (g *Group) read(rec *kgo.Record) *message {
 		return nil
 	}
 	m := &message{rec: rec, route: r, pos: event.Position{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset}}
+	m.env, m.fault = envelope(rec)
+	return m
+}
+
+// envelope reads a record's headers. If they cannot be read its id and type
+// are right all the same.
+func envelope(rec *kgo.Record) (event.Envelope, error) {
 	place := fmt.Sprintf("%s/%d@%d", rec.Topic, rec.Partition, rec.Offset)
-	m.env, m.fault = event.ReadHeaders(len(rec.Headers), func(i int) (string, []byte) {
+	env, fault := event.ReadHeaders(len(rec.Headers), func(i int) (string, []byte) {
 		return rec.Headers[i].Key, rec.Headers[i].Value
 	}, rec.Timestamp, place)
-	if m.fault != nil {
+	if fault != nil {
 		// Reading stopped half way: the place in the log names the record
 		// whatever order its headers have.
-		m.env.Type = recordType(rec)
-		m.env.ID = event.ForeignID("", place, rec.Timestamp)
+		env.Type = recordType(rec)
+		env.ID = event.ForeignID("", place, rec.Timestamp)
 	}
-	return m
+	return env, fault
 }
 
 // size is about what the message holds in memory.

@@ -34,6 +34,8 @@ type meter struct {
 	batch     prometheus.Observer
 	faults    *prometheus.CounterVec
 	fenced    *prometheus.CounterVec
+	stopped   prometheus.Gauge
+	stalled   prometheus.Gauge
 	group     string
 }
 
@@ -75,6 +77,12 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 	m.batch = register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "waybill_consumer_batch_events", Help: "Events of one transaction.",
 		Buckets: prometheus.ExponentialBuckets(1, 2, 11),
+	}, []string{"group"})).With(label)
+	m.stopped = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "waybill_consumer_stopped_partitions", Help: "Partitions this member does nothing with until somebody decides how it goes on.",
+	}, []string{"group"})).With(label)
+	m.stalled = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "waybill_consumer_stalled_partitions", Help: "Partitions with records that make no progress, for no reason known.",
 	}, []string{"group"})).With(label)
 	return m
 }

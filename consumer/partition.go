@@ -19,6 +19,7 @@ type partition struct {
 	owner   int64 // epoch of this assignment, see fence.go
 	tracker tracker
 	saved   int64 // the position in the database
+	reached int64 // the farthest it has been
 
 	lanes  map[string]*lane
 	ready  []*lane             // for a worker, see work.go
@@ -29,6 +30,7 @@ type partition struct {
 	stop     chan struct{} // closed with stopping
 	quiet    chan struct{} // closed once stopping and nothing is running
 	ceded    time.Time     // when another member was found to have taken it over
+	fault    string        // why nothing is done, see stop.go
 
 	ctx    context.Context // ends when handlers must give up
 	cancel context.CancelFunc

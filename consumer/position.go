@@ -15,12 +15,13 @@ type position struct {
 	topicID [16]byte
 	epoch   int32
 	next    int64
+	reached int64 // the farthest next there was
 }
 
 // positions reads what is saved of the given partitions.
 func (s *session) positions(ctx context.Context, places []place) (map[place]position, error) {
 	topics, ids := columns(places)
-	rows, err := s.deps.DB.Query(ctx, `SELECT topic, partition, topic_id, leader_epoch, next_offset
+	rows, err := s.deps.DB.Query(ctx, `SELECT topic, partition, topic_id, leader_epoch, next_offset, reached
 		FROM waybill.watermark
 		WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))`,
 		s.cfg.Group, topics, ids)
@@ -28,7 +29,7 @@ func (s *session) positions(ctx context.Context, places []place) (map[place]posi
 		return nil, fmt.Errorf("load watermarks: %w", err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p position, err error) {
-		err = row.Scan(&p.topic, &p.id, &p.topicID, &p.epoch, &p.next)
+		err = row.Scan(&p.topic, &p.id, &p.topicID, &p.epoch, &p.next, &p.reached)
 		return p, err
 	})
 	if err != nil {
@@ -64,12 +65,12 @@ func (s *session) settleNow(ctx context.Context, there map[place]bounds, lacking
 			if err := lacking[at.topic]; err != nil {
 				return err
 			}
-			all = append(all, position{at, 0, b.topicID, -1, b.end})
+			all = append(all, position{at, 0, b.topicID, -1, b.end, b.end})
 		}
 	}
 	_, err = s.deps.DB.Exec(ctx, `INSERT INTO waybill.watermark
-			(group_name, topic, partition, topic_id, leader_epoch, next_offset)
-		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset FROM `+positionRows+`
+			(group_name, topic, partition, topic_id, leader_epoch, next_offset, reached)
+		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset, next_offset FROM `+positionRows+`
 		ORDER BY topic, partition ON CONFLICT DO NOTHING`, positionArgs(s.cfg.Group, all)...)
 	if err != nil {
 		return fmt.Errorf("save where to begin: %w", err)
@@ -86,10 +87,11 @@ func (s *session) save(ctx context.Context, all []position) ([]position, error) 
 	rows, err := s.deps.DB.Query(ctx, `WITH ours AS MATERIALIZED (
 			SELECT p.* FROM waybill.owner o JOIN `+positionRows+` USING (topic, partition)
 			WHERE o.group_name = $1 AND o.epoch = p.owner ORDER BY o.topic, o.partition FOR SHARE OF o)
-		INSERT INTO waybill.watermark (group_name, topic, partition, topic_id, leader_epoch, next_offset)
-		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset FROM ours
+		INSERT INTO waybill.watermark AS w (group_name, topic, partition, topic_id, leader_epoch, next_offset, reached)
+		SELECT $1, topic, partition, topic_id, leader_epoch, next_offset, next_offset FROM ours
 		ON CONFLICT (group_name, topic, partition) DO UPDATE SET topic_id = excluded.topic_id,
-			leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now()
+			leader_epoch = excluded.leader_epoch, next_offset = excluded.next_offset, updated_at = now(),
+			reached = greatest(excluded.next_offset, w.reached)
 		RETURNING topic, partition`, positionArgs(s.cfg.Group, all)...)
 	if err != nil {
 		return nil, fmt.Errorf("save watermarks: %w", err)

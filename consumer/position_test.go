@@ -2,14 +2,19 @@ package consumer
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/incident"
+	"github.com/waybillhq/waybill/pg"
 )
 
 func TestBeginning(t *testing.T) {
@@ -91,17 +96,41 @@ func TestAWatermarkBeyondTheLogIsNotBelieved(t *testing.T) {
 	m.end(t)
 	w.exec(`UPDATE waybill.watermark SET next_offset = 1000`)
 	w.move("a")
-	reg := prometheus.NewRegistry()
-	w.start(keep, func(s *setup) { s.cfg.Metrics = reg })
-	w.settled()
-	if n := faults(t, reg); n[faultBeyondEnd] != 1 {
-		t.Errorf("faults: %v", n)
+	w.start(keep, func(s *setup) { s.cfg.Metrics = w.metrics })
+	w.until("it stops", func() bool { return w.stopped() })
+	if n := faults(t, w.metrics); n[faultBeyondEnd] != 1 || w.number(`SELECT count(*) FROM effect`) != 2 {
+		t.Errorf("faults: %v, or something was handled", n)
 	}
+	// What was handled is known, and passed over.
+	w.reset(ToBeginning(), ResetOptions{Stopped: true, KeepInbox: true})
+	w.settled()
 	w.until("the position is mended", func() bool { return w.next() == 3 })
 }
 
-func TestARecreatedTopicIsReadFromItsBeginning(t *testing.T) {
+// stopped tells whether the database shows a partition as stopped.
+func (w *world) stopped() bool {
+	w.t.Helper()
+	all, err := Partitions(w.t.Context(), w.db, w.group)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.ContainsFunc(all, func(p PartitionState) bool { return p.Stopped != "" })
+}
+
+func (w *world) reset(to To, o ResetOptions) []Moved {
+	w.t.Helper()
+	moved, err := Reset(w.t.Context(), Deps{DB: w.db, Client: w.engine.Config.Client}, w.group, w.contract.Topic, to, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return moved
+}
+
+func TestARecreatedTopicStopsUntilItIsReset(t *testing.T) {
 	w := newWorld(t, 1)
+	if err := pg.Migrate(t.Context(), w.db, incident.Migration()); err != nil {
+		t.Fatal(err)
+	}
 	m := w.start(keep)
 	for range 5 {
 		w.move("a")
@@ -121,11 +150,22 @@ func TestARecreatedTopicIsReadFromItsBeginning(t *testing.T) {
 	for range 10 {
 		w.move("a", "b")
 	}
-	reg := prometheus.NewRegistry()
-	w.start(keep, func(s *setup) { s.cfg.Metrics = reg })
-	w.settled()
-	if n := faults(t, reg); n[faultRecreated] != 1 {
+	w.start(keep, func(s *setup) { s.cfg.Metrics = w.metrics })
+	w.until("it stops", func() bool { return w.stopped() && w.gauge("waybill_consumer_stopped_partitions") == 1 })
+	if n := faults(t, w.metrics); n[faultRecreated] != 1 {
 		t.Errorf("faults: %v", n)
+	}
+	seen, err := incident.List(t.Context(), w.db, time.Now().Add(-time.Hour), 10)
+	if err != nil || len(seen) != 1 || !strings.Contains(seen[0].Text, "waybill groups reset") {
+		t.Errorf("incidents: %+v, %v", seen, err)
+	}
+	if n := w.number(`SELECT count(*) FROM effect`); n != 5 || w.next() != 5 {
+		t.Errorf("%d effects, position %d: something went on", n, w.next())
+	}
+	w.reset(ToBeginning(), ResetOptions{Stopped: true})
+	w.settled()
+	if w.stopped() {
+		t.Error("it is still shown as stopped")
 	}
 }
 

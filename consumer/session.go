@@ -139,9 +139,13 @@ func (s *session) setParked(p *partition, key string) {
 }
 
 func (s *session) countParked() {
-	n := 0
+	n, stopped := 0, 0
 	for _, p := range s.parts {
 		n += len(p.parked)
+		if p.fault != faultNone {
+			stopped++
+		}
 	}
 	s.meter.keys.Set(float64(n))
+	s.meter.stopped.Set(float64(stopped))
 }

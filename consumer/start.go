@@ -15,9 +15,9 @@ type bounds struct {
 }
 
 // begin decides where to read a partition from, given what is saved (nil for
-// nothing: see settleNow), and what was wrong with it. A faulty position starts over at the
-// beginning: the inbox knows what was handled, and reading again loses
-// nothing.
+// nothing: see settleNow), and what was wrong with it. Where records expired there
+// is nothing to be decided: reading goes on with what is left. For the other
+// faults see stops.
 func (b bounds) begin(saved *position) (offset int64, fault string) {
 	switch {
 	case saved == nil:
@@ -31,3 +31,8 @@ func (b bounds) begin(saved *position) (offset int64, fault string) {
 	}
 	return saved.next, faultNone
 }
+
+// stops tells whether a fault is for a person to decide. The log is not the one
+// that was read: whether its records are new, or copies of what was handled, or
+// should never be handled, cannot be known from here.
+func stops(fault string) bool { return fault == faultRecreated || fault == faultBeyondEnd }

@@ -10,9 +10,16 @@ CREATE TABLE waybill.owner (
 	epoch      bigint      NOT NULL,
 	member     text        NOT NULL,
 	since      timestamptz NOT NULL DEFAULT now(),
-	stopped    text        NOT NULL DEFAULT '', -- why nothing is done; '' if it is
+	stopped    text        NOT NULL DEFAULT '', -- why nothing is done until somebody sees to it; '' if it is
+	stalled    text        NOT NULL DEFAULT '', -- what it does not get past; '' if it does
 	PRIMARY KEY (group_name, topic, partition)
 );
 
+-- The farthest next_offset there was since the last reset: what is read again
+-- before it may have been handled, and what is read behind it was not.
+ALTER TABLE waybill.watermark ADD COLUMN reached bigint NOT NULL DEFAULT 0;
+UPDATE waybill.watermark SET reached = next_offset;
+
 -- +goose Down
+ALTER TABLE waybill.watermark DROP COLUMN reached;
 DROP TABLE waybill.owner;
