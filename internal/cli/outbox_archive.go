@@ -136,7 +136,7 @@ func verifyArchive(cmd *cobra.Command, t *target, args []string) ([]verified, er
 	}
 	paths, err := archivePaths(args)
 	askable := all && t.cfg.DatabaseURL != "" // the database knows whether there should be any
-	if err != nil && !(askable && errors.Is(err, os.ErrNotExist)) {
+	if err != nil && (!askable || !errors.Is(err, os.ErrNotExist)) {
 		return nil, err
 	}
 	found := make([]verified, 0, len(paths))
