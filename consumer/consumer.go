@@ -81,6 +81,17 @@ type Config struct {
 	// handlers of OnBatch. With 1 each event has its own.
 	MaxBatch int
 
+	// StallAfter is how long a partition may have records and not get past the
+	// first of them, while nothing that is known holds it up, before it is told;
+	// default twice Timeout.
+	StallAfter time.Duration
+
+	// InboxKeep is how long the inbox remembers events, by their own time: default
+	// 8 days, longer than topics keep them by default. An older one that may have
+	// been handled is parked rather than handled again. The inbox is shared: the
+	// group that keeps longest decides. Less than a day is a day.
+	InboxKeep time.Duration
+
 	// Drain is how long handlers may finish at a rebalance or shutdown; default
 	// 5 s. A member that was killed holds its partitions for 8 s more.
 	Drain time.Duration
@@ -165,6 +176,9 @@ func (c Config) withDefaults() Config {
 	or(&c.Timeout, 30*time.Second)
 	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
+	or(&c.StallAfter, 2*c.Timeout)
+	or(&c.InboxKeep, 8*24*time.Hour)
+	c.InboxKeep = max(c.InboxKeep, 24*time.Hour)
 	or(&c.Retry.Attempts, 3)
 	or(&c.Retry.Within, 2*time.Second)
 	or(&c.Retry.Pause, 100*time.Millisecond)
