@@ -112,7 +112,7 @@ func (s *session) open(ctx context.Context, at place, b bounds, owner int64, sav
 		was = &w
 	}
 	next, fault := b.begin(was)
-	p := newPartition(s.ctx, at, b.topicID, owner, next)
+	p := newPartition(s.ctx, at, b.topicID, owner, next) //nolint:contextcheck // a partition lives on after its assignment
 	if was != nil && was.topicID == b.topicID {
 		p.reached = was.reached
 	}

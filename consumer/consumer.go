@@ -70,7 +70,7 @@ type Config struct {
 	Delivery         Delivery      // default Once
 	Filter           Filter        // records it does not admit are passed over
 	Workers          int           // handlers running at once; default 8
-	MaxInFlight      int           // records held in memory; default 2048
+	MaxInFlight      int           // records held in memory; default 8192
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
@@ -171,7 +171,7 @@ func (g *Group) check() error {
 
 func (c Config) withDefaults() Config {
 	or(&c.Workers, 8)
-	or(&c.MaxInFlight, 2048)
+	or(&c.MaxInFlight, 8192)
 	or(&c.MaxInFlightBytes, 32<<20)
 	or(&c.Timeout, 30*time.Second)
 	or(&c.Drain, 5*time.Second)

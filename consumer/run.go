@@ -16,7 +16,7 @@ import (
 const (
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
-	pollAtOnce     = 512
+	pollAtOnce     = 2048
 	fetchWait      = time.Second // a partition that is read again may wait so long for the others' fetch
 	daypartEvery   = time.Hour
 	policiesEvery  = time.Minute
