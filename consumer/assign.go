@@ -85,7 +85,7 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	var out []*partition
 	var settle []position
 	for _, at := range places {
-		p, settled := s.open(at, there[at], owner[at], saved)
+		p, settled := s.open(ctx, at, there[at], owner[at], saved)
 		if settled != nil {
 			settle = append(settle, *settled)
 		}
@@ -106,13 +106,13 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 
 // open decides where a partition begins, or that it must not. The position
 // after records that have expired is to be saved at once: it is told once.
-func (s *session) open(at place, b bounds, owner int64, saved map[place]position) (*partition, *position) {
+func (s *session) open(ctx context.Context, at place, b bounds, owner int64, saved map[place]position) (*partition, *position) {
 	var was *position
 	if w, ok := saved[at]; ok {
 		was = &w
 	}
 	next, fault := b.begin(was)
-	p := newPartition(s.ctx, at, b.topicID, owner, next)
+	p := newPartition(s.ctx, at, b.topicID, owner, next) //nolint:contextcheck // a partition lives on after its assignment
 	if was != nil && was.topicID == b.topicID {
 		p.reached = was.reached
 	}
@@ -121,13 +121,13 @@ func (s *session) open(at place, b bounds, owner int64, saved map[place]position
 		return p, nil
 	case stops(fault):
 		p.tracker.next, p.saved = was.next, was.next
-		s.stop(p, fault, *was, b)
+		s.stop(ctx, p, fault, *was, b)
 		return p, nil
 	}
 	s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
-	s.log.Error("unread records are gone: they expired before the group came to them", "topic", at.topic,
+	s.log.ErrorContext(ctx, "unread records are gone: they expired before the group came to them", "topic", at.topic,
 		"partition", at.id, "saved", was.next, "log_start", b.start, "records", b.start-was.next)
-	s.record("records expired unread", at, fmt.Sprintf("%d records of %s/%d from offset %d were gone before group %s came to them: give it more members, or the topic a longer retention",
+	s.record(ctx, "records expired unread", at, fmt.Sprintf("%d records of %s/%d from offset %d were gone before group %s came to them: give it more members, or the topic a longer retention",
 		b.start-was.next, at.topic, at.id, was.next, s.cfg.Group))
 	return p, &position{at, owner, b.topicID, -1, next, max(p.reached, next)}
 }
@@ -135,13 +135,10 @@ func (s *session) open(at place, b bounds, owner int64, saved map[place]position
 // own makes partitions current. One that we still have comes from an
 // assignment that was broken off before it was read.
 func (s *session) own(taken []*partition) {
-	again, stopped := map[string][]int32{}, map[string][]int32{}
+	places := make([]place, 0, len(taken))
 	s.mu.Lock()
 	for _, p := range taken {
-		again[p.topic] = append(again[p.topic], p.id)
-		if p.fault != faultNone {
-			stopped[p.topic] = append(stopped[p.topic], p.id)
-		}
+		places = append(places, p.place)
 		if old := s.parts[p.place]; old != nil {
 			s.close(old)
 		}
@@ -149,10 +146,7 @@ func (s *session) own(taken []*partition) {
 	}
 	s.countParked()
 	s.mu.Unlock()
-	s.cl.ResumeFetchPartitions(again) // one that was ceded before is paused
-	if len(stopped) > 0 {
-		s.cl.PauseFetchPartitions(stopped)
-	}
+	s.throttle(places...)
 }
 
 // bounds is what the broker has of places, and of the other partitions of

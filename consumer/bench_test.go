@@ -70,6 +70,7 @@ func consume(b *testing.B, change func(*setup)) {
 	before := done()
 	to := waitFor(func() bool { return done() >= int64(b.N) })
 	b.ReportMetric(float64(int64(b.N)-before)/to.Sub(from).Seconds(), "events/s")
+	b.ReportMetric(w.mean("waybill_consumer_batch_events"), "events/tx")
 	b.StopTimer()
 }
 
@@ -134,4 +135,19 @@ func bare(ctx context.Context, db *pgxpool.Pool, i int64) error {
 func newDurableWorld(b *testing.B) *world {
 	b.Helper()
 	return newWorldOn(b, 4, pgtest.Server(b, local.Config{}).DSN())
+}
+
+// mean is that of a histogram's observations.
+func (w *world) mean(name string) float64 {
+	all, err := w.metrics.Gather()
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, f := range all {
+		if f.GetName() == name {
+			h := f.GetMetric()[0].GetHistogram()
+			return h.GetSampleSum() / float64(h.GetSampleCount())
+		}
+	}
+	return 0
 }

@@ -19,6 +19,7 @@ func (s *session) serve() {
 			s.handleAll(b)
 		}
 		s.exit(b.p)
+		s.unthrottle()
 	}
 }
 

@@ -70,7 +70,7 @@ type Config struct {
 	Delivery         Delivery      // default Once
 	Filter           Filter        // records it does not admit are passed over
 	Workers          int           // handlers running at once; default 8
-	MaxInFlight      int           // records held in memory; default 2048
+	MaxInFlight      int           // records held in memory; default 8192
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
@@ -80,6 +80,17 @@ type Config struct {
 	// are ready than workers, or a key has several: default 64, and 1000 for the
 	// handlers of OnBatch. With 1 each event has its own.
 	MaxBatch int
+
+	// StallAfter is how long a partition may have records and not get past the
+	// first of them, while nothing that is known holds it up, before it is told;
+	// default twice Timeout.
+	StallAfter time.Duration
+
+	// InboxKeep is how long the inbox remembers events, by their own time: default
+	// 8 days, longer than topics keep them by default. An older one that may have
+	// been handled is parked rather than handled again. The inbox is shared: the
+	// group that keeps longest decides. Less than a day is a day.
+	InboxKeep time.Duration
 
 	// Drain is how long handlers may finish at a rebalance or shutdown; default
 	// 5 s. A member that was killed holds its partitions for 8 s more.
@@ -160,11 +171,14 @@ func (g *Group) check() error {
 
 func (c Config) withDefaults() Config {
 	or(&c.Workers, 8)
-	or(&c.MaxInFlight, 2048)
+	or(&c.MaxInFlight, 8192)
 	or(&c.MaxInFlightBytes, 32<<20)
 	or(&c.Timeout, 30*time.Second)
 	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
+	or(&c.StallAfter, 2*c.Timeout)
+	or(&c.InboxKeep, 8*24*time.Hour)
+	c.InboxKeep = max(c.InboxKeep, 24*time.Hour)
 	or(&c.Retry.Attempts, 3)
 	or(&c.Retry.Within, 2*time.Second)
 	or(&c.Retry.Pause, 100*time.Millisecond)

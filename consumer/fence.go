@@ -20,12 +20,13 @@ func (s *session) takeOver(ctx context.Context, places []place) (map[place]int64
 	topics, ids := columns(places)
 	member, _ := s.cl.GroupMetadata()
 	// Ordered, so that two members that take over the same do not deadlock.
-	rows, err := s.deps.DB.Query(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member)
-		SELECT $1, topic, partition, 1, $4 FROM unnest($2::text[], $3::int[]) AS v(topic, partition)
+	rows, err := s.deps.DB.Query(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member, inbox_keep)
+		SELECT $1, topic, partition, 1, $4, $5::interval FROM unnest($2::text[], $3::int[]) AS v(topic, partition)
 		ORDER BY topic, partition
 		ON CONFLICT (group_name, topic, partition) DO UPDATE
-			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = ''
-		RETURNING topic, partition, epoch`, s.cfg.Group, topics, ids, storable(member))
+			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = '',
+				inbox_keep = excluded.inbox_keep
+		RETURNING topic, partition, epoch`, s.cfg.Group, topics, ids, storable(member), s.cfg.InboxKeep)
 	if err != nil {
 		return nil, fmt.Errorf("take partitions over: %w", err)
 	}
@@ -91,7 +92,7 @@ func (s *session) cede(p *partition) {
 	if !current {
 		return
 	}
-	s.cl.PauseFetchPartitions(map[string][]int32{p.topic: {p.id}})
+	s.throttle(p.place)
 	s.meter.fenced.WithLabelValues(s.cfg.Group, p.topic).Inc()
 	s.log.Error("partition given up: another member has taken it over, and this one was not told",
 		"topic", p.topic, "partition", p.id, "epoch", p.owner)

@@ -36,17 +36,15 @@ func EnsureDays(ctx context.Context, pool *pgxpool.Pool) error {
 	return ensureInbox(ctx, pool, 1, 1)
 }
 
-// Days of the inbox that have a partition: what a topic of a week may still
-// hold, and enough ahead for an operator's long weekend. Events of other days
-// go to the default partition.
-const (
-	daysBack  = 8
-	daysAhead = 3
-)
+// daysAhead is enough for an operator's long weekend. Events of days without a
+// partition go to the default one.
+const daysAhead = 3
+
+var inbox = daypart.Table{Schema: "waybill", Name: "inbox"}
 
 func ensureInbox(ctx context.Context, pool *pgxpool.Pool, back, ahead int) error {
 	now := time.Now()
-	err := daypart.Ensure(ctx, pool, daypart.Table{Schema: "waybill", Name: "inbox"},
+	err := daypart.Ensure(ctx, pool, inbox,
 		now.AddDate(0, 0, -back), now.AddDate(0, 0, ahead))
 	if err != nil {
 		return fmt.Errorf("partitions of the inbox: %w", err)

@@ -31,6 +31,8 @@ type partition struct {
 	quiet    chan struct{} // closed once stopping and nothing is running
 	ceded    time.Time     // when another member was found to have taken it over
 	fault    string        // why nothing is done, see stop.go
+	hot      *lane         // the one that holds more than its share, see hot.go
+	seen     progress      // by the watchdog
 
 	ctx    context.Context // ends when handlers must give up
 	cancel context.CancelFunc
@@ -52,6 +54,7 @@ type lane struct {
 	p     *partition
 	key   string
 	queue []*message
+	bytes int         // of the queue
 	busy  bool        // with a worker, ready for one, or waiting for its timer
 	timer *time.Timer // set while waiting
 
@@ -80,6 +83,9 @@ func (l *lane) isParked() bool {
 
 // pop takes the n first messages off the queue.
 func (l *lane) pop(n int) {
+	for _, m := range l.queue[:n] {
+		l.bytes -= m.size()
+	}
 	clear(l.queue[:n])
 	l.queue = l.queue[n:]
 	l.attempts, l.waits, l.cuts = 0, 0, 0

@@ -17,7 +17,7 @@ func (s *session) poll(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		fetches := s.cl.PollRecords(ctx, min(n, pollAtOnce))
+		fetches := s.cl.PollRecords(ctx, min(n, pollAtOnce, s.cfg.share()))
 		if fetches.IsClientClosed() {
 			s.cl.AllowRebalance()
 			return

@@ -90,7 +90,7 @@ func (r *resetting) saved(ctx context.Context) (map[place]position, error) {
 	}
 	out := map[place]position{}
 	var p position
-	_, err = pgx.ForEachRow(rows, []any{&p.topic, &p.place.id, &p.topicID, &p.next}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&p.topic, &p.id, &p.topicID, &p.next}, func() error {
 		out[p.place] = p
 		return nil
 	})

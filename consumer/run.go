@@ -16,7 +16,8 @@ import (
 const (
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
-	pollAtOnce     = 512
+	pollAtOnce     = 2048
+	fetchWait      = time.Second // a partition that is read again may wait so long for the others' fetch
 	daypartEvery   = time.Hour
 	policiesEvery  = time.Minute
 	metadataEvery  = 30 * time.Second // until new partitions are seen; the client's own default is 5 min
@@ -60,6 +61,7 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { s.watchParked(ticking) })
 	clocks.Go(func() { s.keepInbox(ticking) })
 	clocks.Go(func() { s.watchPolicies(ticking) })
+	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
 
 	s.poll(ctx)
 	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over
@@ -85,6 +87,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.MetadataMaxAge(metadataEvery),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxWait(fetchWait),
 		kgo.FetchMaxPartitionBytes(partitionBytes),
 		kgo.HeartbeatInterval(heartbeatEvery),
 		kgo.RebalanceTimeout(s.cfg.rebalance()),
@@ -163,8 +166,12 @@ func (s *session) watchPolicies(ctx context.Context) {
 
 func (s *session) keepInbox(ctx context.Context) {
 	ensure := func(ctx context.Context) {
-		if err := ensureInbox(ctx, s.deps.DB, daysBack, daysAhead); err != nil && ctx.Err() == nil {
+		back := int(s.cfg.InboxKeep / (24 * time.Hour))
+		if err := ensureInbox(ctx, s.deps.DB, back, daysAhead); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "days without a partition go to the default one", "error", err)
+		}
+		if err := s.prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "old days stay in the inbox for now", "error", err)
 		}
 	}
 	ensure(ctx)

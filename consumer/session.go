@@ -4,8 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/pg/daypart"
 )
 
 // session is one run of a group's member.
@@ -22,13 +25,16 @@ type session struct {
 	again   atomic.Bool // it was called
 
 	work       *work
+	cutoff     atomic.Int64  // before this, in milliseconds of Unix time, claims may be gone
 	turn       chan struct{} // held by the bundle whose turn it is, see turn.go
 	turnsUntil atomic.Int64  // nanoseconds of Unix time
 	policies   atomic.Bool   // the database has policies by tenant, as far as known
 	room       chan struct{} // a signal that something left memory
 	down       atomic.Bool   // infrastructure is missing, as far as told
 
-	flushing sync.Mutex
+	flushing   sync.Mutex
+	throttling sync.Mutex // taken before mu
+	cooled     []place    // partitions whose hot lane has drained, for unthrottle
 
 	mu       sync.Mutex
 	parts    map[place]*partition
@@ -43,12 +49,18 @@ func newSession(g *Group, ctx context.Context) *session { //nolint:revive // ctx
 	}
 	s.work = newWork(&s.mu)
 	s.policies.Store(true)
+	s.cutoff.Store(daypart.Day(time.Now().Add(-g.cfg.InboxKeep)).UnixMilli())
 	return s
 }
 
 // take puts polled messages into their lanes. A nil message is a record that
 // nobody handles: it only has to be passed.
 func (s *session) take(recs []*kgo.Record, messages []*message) {
+	s.throttle(s.queue(recs, messages)...)
+}
+
+// queue returns partitions that have become hot.
+func (s *session) queue(recs []*kgo.Record, messages []*message) (hot []place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, rec := range recs {
@@ -66,9 +78,15 @@ func (s *session) take(recs []*kgo.Record, messages []*message) {
 		s.bytes += m.size()
 		l := p.lane(s.cfg.lane(rec))
 		l.queue = append(l.queue, m)
+		l.bytes += m.size()
 		s.wake(l)
+		if p.hot == nil && s.hot(l) {
+			p.hot = l
+			hot = append(hot, p.place)
+		}
 	}
 	s.meter.inFlight.Set(float64(s.inFlight))
+	return hot
 }
 
 // wake makes a lane ready unless it is on its way already.
@@ -92,6 +110,7 @@ func (s *session) finishLocked(l *lane, n int) {
 		s.drop(m)
 	}
 	l.pop(n)
+	s.cool(l)
 }
 
 // drop frees a message's room in memory.

@@ -9,7 +9,7 @@ import (
 
 // stop lets nothing be done with a partition whose log is not the one that the
 // group has read, and says so wherever somebody may look.
-func (s *session) stop(p *partition, fault string, was position, b bounds) {
+func (s *session) stop(ctx context.Context, p *partition, fault string, was position, b bounds) {
 	p.fault = fault
 	p.halt()
 	what := "the topic was deleted and made again under the same name"
@@ -17,15 +17,15 @@ func (s *session) stop(p *partition, fault string, was position, b bounds) {
 		what = fmt.Sprintf("the log ends at offset %d and the group was at %d: it was cut back or restored", b.end, was.next)
 	}
 	s.meter.faults.WithLabelValues(s.cfg.Group, p.topic, fault).Inc()
-	s.log.Error("partition stopped: "+what, "fault", fault, "topic", p.topic, "partition", p.id,
+	s.log.ErrorContext(ctx, "partition stopped: "+what, "fault", fault, "topic", p.topic, "partition", p.id,
 		"saved", was.next, "log_start", b.start, "log_end", b.end, "next", s.resetHint(p.topic))
-	s.record("partition stopped", p.place, what+". Nothing is handled until "+s.resetHint(p.topic))
-	ctx, cancel := context.WithTimeout(s.ctx, flushWithin)
+	s.record(ctx, "partition stopped", p.place, what+". Nothing is handled until "+s.resetHint(p.topic))
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	if _, err := s.deps.DB.Exec(ctx, `UPDATE waybill.owner SET stopped = $5
 		WHERE group_name = $1 AND topic = $2 AND partition = $3 AND epoch = $4`,
 		s.cfg.Group, p.topic, p.id, p.owner, what); err != nil {
-		s.log.Warn("that a partition is stopped is not in the database", "error", err)
+		s.log.WarnContext(ctx, "that a partition is stopped is not in the database", "error", err)
 	}
 }
 
@@ -35,15 +35,15 @@ func (s *session) resetHint(topic string) string {
 }
 
 // record notes an incident. That it cannot is no reason not to go on.
-func (s *session) record(kind string, at place, text string) {
-	ctx, cancel := context.WithTimeout(s.ctx, flushWithin)
+func (s *session) record(ctx context.Context, kind string, at place, text string) {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	err := incident.Record(ctx, s.deps.DB, incident.Incident{
 		Part: "consumer", Kind: kind, Subject: fmt.Sprintf("%s %s/%d", s.cfg.Group, at.topic, at.id), Text: text,
 		Detail: map[string]any{"group": s.cfg.Group, "topic": at.topic, "partition": at.id},
 	})
 	if err != nil {
-		s.log.Warn("incident not recorded", "error", err)
+		s.log.WarnContext(ctx, "incident not recorded", "error", err)
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *session) seekReset(ctx context.Context) {
 			WHERE group_name = $1 AND topic = $2 AND partition = $3 AND epoch <> $4)`, s.cfg.Group, at.topic, at.id, owner).Scan(&gone)
 		cancel()
 		if err == nil && gone {
-			s.log.Info("joining the group again: a stopped partition was reset", "topic", at.topic, "partition", at.id)
+			s.log.InfoContext(ctx, "joining the group again: a stopped partition was reset", "topic", at.topic, "partition", at.id)
 			s.restart()
 			return
 		}

@@ -75,7 +75,7 @@ func (t *trial) ids() []uuid.UUID {
 // effects has the handlers of the fresh events run.
 func (s *session) effects(ctx context.Context, p *partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
 	if t.ms[0].route.form == setForm {
-		return effectsOfSet(ctx, tx, t, fresh)
+		return s.effectsOfSet(ctx, p, tx, t, fresh)
 	}
 	start, tenant := time.Now(), ""
 	err := safely(func() error {
@@ -89,6 +89,9 @@ func (s *session) effects(ctx context.Context, p *partition, tx pgx.Tx, t *trial
 			}
 			delete(fresh, m.env.ID) // should it come twice
 			t.bad, t.what[i] = i, done
+			if s.forgotten(p, m) {
+				return ErrForgotten
+			}
 			if i > 0 && tenant != m.env.Tenant && s.policies.Load() {
 				if err := forgetTenant(ctx, tx); err != nil {
 					return err
@@ -127,12 +130,16 @@ func (m *message) effect(ctx context.Context, tx pgx.Tx) error {
 
 // effectsOfSet has the handler of a set have all that is fresh. It acts for no
 // tenant and has no cause: its events differ in both.
-func effectsOfSet(ctx context.Context, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
+func (s *session) effectsOfSet(ctx context.Context, p *partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
 	var set []*message
 	for i, m := range t.ms {
 		if t.what[i] = duplicate; fresh[m.env.ID] {
 			delete(fresh, m.env.ID)
 			t.what[i] = done
+			if s.forgotten(p, m) {
+				t.bad = i
+				return ErrForgotten
+			}
 			set = append(set, m)
 		}
 	}

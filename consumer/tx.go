@@ -36,7 +36,8 @@ const claimSQL = `WITH ours AS MATERIALIZED (
 		INSERT INTO waybill.inbox (event_id, group_name)
 		SELECT id, $1 FROM unnest($2::uuid[]) AS id WHERE EXISTS (SELECT FROM ours)
 		ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id)
-	SELECT EXISTS (SELECT FROM ours), ARRAY(SELECT event_id FROM claimed)`
+	SELECT EXISTS (SELECT FROM ours), count(*) = cardinality($2),
+		CASE WHEN count(*) < cardinality($2) THEN array_agg(event_id) END FROM claimed`
 
 // claim opens a transaction and, in the same round trip, claims events of p.
 // Those it returns are to be handled; the others have been. While another
@@ -44,9 +45,9 @@ const claimSQL = `WITH ours AS MATERIALIZED (
 func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ids []uuid.UUID) (t pgx.Tx, claimed []uuid.UUID, err error) {
 	var b pgx.Batch
 	b.BeginTx(pgx.TxOptions{})
-	ours := false
+	ours, all := false, false
 	b.Queue(claimSQL, s.cfg.Group, ids, p.topic, p.id, p.owner).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&ours, &claimed)
+		return row.Scan(&ours, &all, &claimed)
 	})
 	r := conn.SendBatch(ctx, &b)
 	err = r.Close()
@@ -56,6 +57,8 @@ func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ids [
 		err = &outageError{fmt.Errorf("claim events: %w", err)}
 	case !ours:
 		err = errFenced
+	case all: // the rule, for which no list is sent
+		return t, ids, nil
 	default:
 		return t, claimed, nil
 	}

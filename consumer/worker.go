@@ -90,6 +90,9 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if l.attempts++; l.attempts == 1 {
 		l.since = time.Now()
 	}
+	if errors.Is(err, ErrForgotten) && l.key != wholePartition {
+		return s.parkForgotten(l, m)
+	}
 	if s.cfg.Ordering == ByPartition && l.key == wholePartition {
 		return s.failedInPlace(l, m, err)
 	}

@@ -12,6 +12,7 @@ CREATE TABLE waybill.owner (
 	since      timestamptz NOT NULL DEFAULT now(),
 	stopped    text        NOT NULL DEFAULT '', -- why nothing is done until somebody sees to it; '' if it is
 	stalled    text        NOT NULL DEFAULT '', -- what it does not get past; '' if it does
+	inbox_keep interval    NOT NULL DEFAULT '0', -- for so long the group needs its claims
 	PRIMARY KEY (group_name, topic, partition)
 );
 

@@ -1,0 +1,49 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/event"
+)
+
+// A key whose handlers are slow and that has more records than memory holds:
+// the other partitions go on, and in the end all is handled.
+func TestAHotKeyDoesNotTakeAllMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.producer = w.engine.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	send := func(partition int32, key string, n int) {
+		for range n {
+			rec := w.record(key)
+			rec.Partition = partition
+			w.publish(rec)
+		}
+	}
+	send(0, "hot", 100)
+	hold := make(chan struct{})
+	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
+		if e.Data.Account == "hot" {
+			select {
+			case <-hold:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return keep(ctx, tx, e)
+	}, func(s *setup) { s.cfg.MaxInFlight = 40; s.cfg.Metrics = w.metrics })
+	w.until("the hot key is in memory", func() bool { return w.gauge("waybill_consumer_in_flight") > 10 })
+	for i := range 60 {
+		send(1, fmt.Sprint("k", i%6), 1)
+	}
+	w.until("the others flow", func() bool { return w.number(`SELECT count(*) FROM effect`) == 60 })
+	if n := w.gauge("waybill_consumer_in_flight"); n > 20 {
+		t.Errorf("%v records of the hot key are in memory, its share is 10, and one poll of 10 beyond it", n)
+	}
+	close(hold)
+	w.settled()
+}
