@@ -34,7 +34,7 @@ func on[E event.Data](g *Group, c *event.Contract, h Handler[E]) {
 	g.routes[k] = &route{c.Type, func(ctx context.Context, m *message) (effect, error) {
 		e := event.Of[E]{Envelope: m.env, Position: m.pos}
 		if err := g.deps.Decoder.Decode(ctx, m.rec.Value, &e.Data, c.Schema); err != nil {
-			return nil, fmt.Errorf("decode: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		return func(ctx context.Context, tx pgx.Tx) error { return h(ctx, tx, e) }, nil
 	}}

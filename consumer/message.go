@@ -31,6 +31,7 @@ func (g *Group) read(rec *kgo.Record) *message {
 		return rec.Headers[i].Key, rec.Headers[i].Value
 	}, rec.Timestamp, place)
 	if m.fault != nil {
+		m.fault = fmt.Errorf("%w: %w", ErrUnreadable, m.fault)
 		// Reading stopped half way: the place in the log names the record
 		// whatever order its headers have.
 		m.env.Type = r.typ

@@ -45,6 +45,8 @@ func (g *Group) run(ctx context.Context) error {
 	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
 	clocks.Go(func() { s.watchParked(ticking) })
 	clocks.Go(func() { s.keepInbox(ticking) })
+	clocks.Go(func() { s.copyDead(ticking) })
+	clocks.Go(func() { s.countDead(ticking) })
 
 	s.poll(ctx)
 	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over

@@ -18,9 +18,10 @@ type session struct {
 	cl    *kgo.Client
 	ready chan struct{} // closed when cl is set: callbacks may come before
 
-	work *work
-	room chan struct{} // a signal that something left memory
-	down atomic.Bool   // infrastructure is missing, as far as told
+	work   *work
+	room   chan struct{} // a signal that something left memory
+	deaths chan struct{} // a signal that an event died
+	down   atomic.Bool   // infrastructure is missing, as far as told
 
 	flushing sync.Mutex
 
@@ -33,7 +34,7 @@ type session struct {
 func newSession(g *Group, ctx context.Context) *session { //nolint:revive // ctx is the handlers', not the call's
 	return &session{
 		Group: g, ctx: ctx, ready: make(chan struct{}),
-		work: newWork(), room: make(chan struct{}, 1), parts: map[place]*partition{},
+		work: newWork(), room: make(chan struct{}, 1), deaths: make(chan struct{}, 1), parts: map[place]*partition{},
 	}
 }
 

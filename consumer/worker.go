@@ -100,22 +100,16 @@ func (s *session) handle(l *lane) time.Duration {
 	return s.failed(l, m, err)
 }
 
-// failed decides between another try in place and parking.
+// failed decides between another try in place and giving up here.
 func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if l.attempts++; l.attempts == 1 {
 		l.since = time.Now()
 	}
-	wait := backoff(s.cfg.Retry.Pause, s.cfg.Retry.Within, l.attempts-1)
-	if l.attempts < s.cfg.Retry.Attempts && time.Since(l.since)+wait < s.cfg.Retry.Within {
+	r := s.rule(err)
+	if wait, again := r.again(l.attempts, time.Since(l.since), s.cfg.Retry.Within); again {
 		return wait
 	}
-	s.logFailure("event parked", m, err, l.attempts)
-	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, m, err) }) != nil {
-		return 0
-	}
-	s.setParked(l)
-	s.meter.count(m.route.typ, parked, 1)
-	s.finish(l, 1)
+	s.setAside(l, m, r, err)
 	return 0
 }
 
