@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	copyEvery  = time.Second // at most; a death of our own is copied at once
-	copyAtOnce = 16          // rows in memory
-	copyWithin = 30 * time.Second
+	copyEvery  = time.Second      // at most; a death of our own is copied at once
+	copyAtOnce = 16               // rows in memory
+	copyWithin = 10 * time.Second // of one, and of a look for them
 )
 
 // copyDead writes copies of dead events to their topics: the parked row is the
@@ -43,8 +43,6 @@ func (s *session) copyDead(ctx context.Context) {
 
 // copyRound copies what is due of our partitions, and says how many that were.
 func (s *session) copyRound(ctx context.Context, declared map[string]bool) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, copyWithin)
-	defer cancel()
 	due, err := s.uncopied(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("look for dead events to copy: %w", err)
@@ -62,6 +60,8 @@ func (s *session) copyRound(ctx context.Context, declared map[string]bool) (int,
 // copyOne is nil once the broker has a copy: the whole of it, or as much as it
 // takes.
 func (s *session) copyOne(ctx context.Context, d *death, declared map[string]bool) error {
+	ctx, cancel := context.WithTimeout(ctx, copyWithin)
+	defer cancel()
 	name := DeadTopic(d.rec.Topic, s.cfg.Group)
 	if !declared[name] {
 		if err := s.declareDead(ctx, name); err != nil {
@@ -82,13 +82,17 @@ func (s *session) copyOne(ctx context.Context, d *death, declared map[string]boo
 	return err
 }
 
-// settleCopy notes what became of a copy. One that failed is tried again in
-// half a minute, and holds up no redrive meanwhile.
+// settleCopy notes what became of a copy. One that the broker refused is tried
+// again in half a minute, and holds up no redrive meanwhile; where the broker was
+// not reached nothing is known.
 func (s *session) settleCopy(ctx context.Context, d *death, failed error) error {
+	ctx, cancel := context.WithTimeout(ctx, copyWithin)
+	defer cancel()
+	var said *kerr.Error
 	var err error
 	switch {
-	case ctx.Err() != nil || errors.Is(failed, kgo.ErrClientClosed):
-		return errors.Join(failed, ctx.Err())
+	case failed != nil && !errors.As(failed, &said):
+		return fmt.Errorf("copy a dead event: %w", failed)
 	case failed == nil:
 		s.dead.copies.WithLabelValues(s.cfg.Group).Inc()
 		_, err = s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET copied_at = now(), copy_error = '' WHERE seq = $1 AND death_id = $2`, d.seq, d.id)
@@ -107,6 +111,8 @@ func (s *session) settleCopy(ctx context.Context, d *death, failed error) error 
 
 // uncopied is what is dead and has no copy, on our partitions.
 func (s *session) uncopied(ctx context.Context) ([]death, error) {
+	ctx, cancel := context.WithTimeout(ctx, copyWithin)
+	defer cancel()
 	places := s.parkedPlaces(true)
 	if len(places) == 0 {
 		return nil, nil

@@ -38,15 +38,11 @@ func Drop(ctx context.Context, db *pgxpool.Pool, d Dropping, a Ask) (Dropped, er
 	if err := a.check(); err != nil {
 		return Dropped{}, err
 	}
-	switch {
-	case a.Reason == "":
+	if err := d.Check(); err != nil {
+		return Dropped{}, err
+	}
+	if a.Reason == "" {
 		return Dropped{}, errors.New("drop: why? a reason is kept with what is given up")
-	case d.Group == "":
-		return Dropped{}, errors.New("drop: of which group?")
-	case (d.Event == "") == (d.Key == nil):
-		return Dropped{}, errors.New("drop: want either an event or a key")
-	case d.Key != nil && d.Topic == "":
-		return Dropped{}, errors.New("drop: a key of which topic?")
 	}
 	var out Dropped
 	err := pgx.BeginFunc(ctx, db, func(t pgx.Tx) (err error) {
@@ -60,6 +56,19 @@ func Drop(ctx context.Context, db *pgxpool.Pool, d Dropping, a Ask) (Dropped, er
 		return Dropped{}, fmt.Errorf("drop: %w", err)
 	}
 	return out, nil
+}
+
+// Check refuses what names neither an event nor a key's sequence.
+func (d Dropping) Check() error {
+	switch {
+	case d.Group == "":
+		return errors.New("drop: of which group?")
+	case (d.Event == "") == (d.Key == nil):
+		return errors.New("drop: want either an event or a key")
+	case d.Key != nil && d.Topic == "":
+		return errors.New("drop: a key of which topic?")
+	}
+	return nil
 }
 
 const droppingSQL = `group_name = $1 AND ($2 = '' OR topic = $2) AND ($3 = '' OR tenant = $3)

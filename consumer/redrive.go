@@ -54,8 +54,7 @@ func Redrive(ctx context.Context, db *pgxpool.Pool, f DeadFilter, a Ask) (Redriv
 			SELECT seq FROM waybill.parked WHERE `+whereSQL+` AND state <> 'redrive' ORDER BY seq LIMIT $14 FOR UPDATE),
 		asked AS (
 			UPDATE waybill.parked p SET state = 'redrive', attempts = 0, next_at = now(), redriven_at = now()
-			FROM chosen WHERE p.seq = chosen.seq RETURNING p.*),
-		trimmed AS (DELETE FROM waybill.dead_action WHERE at < now() - interval '90 days')
+			FROM chosen WHERE p.seq = chosen.seq RETURNING p.*)
 		INSERT INTO waybill.dead_action (run, action, by, reason, group_name, topic, partition, "offset", key,
 			event_id, type, tenant, class, error)
 		SELECT $11, 'redrive', $12, $13, group_name, topic, partition, "offset", key, event_id, type, tenant, class, error
