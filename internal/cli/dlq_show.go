@@ -77,12 +77,17 @@ func (d deadShown) print(out io.Writer) error {
 		copied = "refused: " + d.CopyError
 	}
 	rows := [][]string{
-		{"event", d.EventID}, {"type", d.Type}, {"tenant", d.Tenant}, {"group", d.Group},
-		{"place", fmt.Sprintf("%s %d@%d", d.Topic, d.Partition, d.Offset)}, {"key", d.Key},
+		{"event", d.EventID},
+		{"type", d.Type},
+		{"tenant", d.Tenant},
+		{"group", d.Group},
+		{"place", fmt.Sprintf("%s %d@%d", d.Topic, d.Partition, d.Offset)},
+		{"key", d.Key},
 		{"published", d.Published.Local().Format(time.RFC3339)},
 		{"state", fmt.Sprintf("%s since %s, %d events of its key behind it", d.State, since(d.DeadKey), d.Behind)},
 		{"failed", fmt.Sprintf("%d times, class %s, cause %s", d.Failures, or(d.Class, "-"), or(d.Cause, "-"))},
-		{"error", d.Error}, {"copy", copied},
+		{"error", d.Error},
+		{"copy", copied},
 	}
 	for _, h := range d.Headers {
 		rows = append(rows, []string{"  " + h.Name, h.Value})
