@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,8 +14,8 @@ import (
 
 const (
 	copyEvery  = time.Second      // at most; a death of our own is copied at once
-	copyAtOnce = 16               // rows in memory
-	copyWithin = 10 * time.Second // of one, and of a look for them
+	copyAtOnce = 32               // rows in memory, each with a value as large as its topic takes
+	copyWithin = 10 * time.Second // of a round's writes, and of a look for them
 )
 
 // copyDead writes copies of dead events to their topics: the parked row is the
@@ -48,65 +49,101 @@ func (s *session) copyRound(ctx context.Context, declared map[string]bool) (int,
 		return 0, fmt.Errorf("look for dead events to copy: %w", err)
 	}
 	for i := range due {
-		d := &due[i]
-		s.tellDeath(ctx, d)
-		if err := s.settleCopy(ctx, d, s.copyOne(ctx, d, declared)); err != nil {
-			return 0, err
-		}
+		s.tellDeath(ctx, &due[i])
 	}
-	return len(due), nil
+	return len(due), s.settleCopies(ctx, due, s.produceCopies(ctx, due, declared))
 }
 
-// copyOne is nil once the broker has a copy: the whole of it, or as much as it
-// takes.
-func (s *session) copyOne(ctx context.Context, d *death, declared map[string]bool) error {
+// produceCopies tells of each death nil once the broker has a copy: the whole of
+// it, or as much as it takes.
+func (s *session) produceCopies(ctx context.Context, due []death, declared map[string]bool) []error {
 	ctx, cancel := context.WithTimeout(ctx, copyWithin)
 	defer cancel()
-	name := DeadTopic(d.rec.Topic, s.cfg.Group)
-	if !declared[name] {
-		if err := s.declareDead(ctx, name); err != nil {
-			return fmt.Errorf("declare %s: %w", name, err)
-		}
-		declared[name] = true
-	}
-	var err error
+	failed := make([]error, len(due))
 	for size := copyWhole; size < copyTooLarge; size++ {
-		err = s.cl.ProduceSync(ctx, d.copyOf(s.cfg.Group, size)).FirstErr()
-		if !errors.Is(err, kerr.MessageTooLarge) && !errors.Is(err, kerr.RecordListTooLarge) {
-			break
+		var recs []*kgo.Record
+		of := map[*kgo.Record]int{}
+		for i := range due {
+			if size > copyWhole && !tooLarge(failed[i]) {
+				continue
+			}
+			if failed[i] = s.declareOnce(ctx, due[i].rec.Topic, declared); failed[i] == nil {
+				rec := due[i].copyOf(s.cfg.Group, size)
+				recs, of[rec] = append(recs, rec), i
+			}
+		}
+		for _, r := range s.cl.ProduceSync(ctx, recs...) {
+			failed[of[r.Record]] = r.Err
+			if errors.Is(r.Err, kerr.UnknownTopicOrPartition) {
+				delete(declared, r.Record.Topic) // it was deleted
+			}
+		}
+		// Together they may be more than the topic takes at once.
+		for rec, i := range of {
+			if tooLarge(failed[i]) && len(recs) > 1 {
+				failed[i] = s.cl.ProduceSync(ctx, rec).FirstErr()
+			}
 		}
 	}
-	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		declared[name] = false // it was deleted
-	}
-	return err
+	return failed
 }
 
-// settleCopy notes what became of a copy. One that the broker refused is tried
+func tooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
+}
+
+func (s *session) declareOnce(ctx context.Context, source string, declared map[string]bool) error {
+	name := DeadTopic(source, s.cfg.Group)
+	if declared[name] {
+		return nil
+	}
+	if err := s.declareDead(ctx, name); err != nil {
+		return fmt.Errorf("declare %s: %w", name, err)
+	}
+	declared[name] = true
+	return nil
+}
+
+// settleCopies notes what became of copies. One that the broker refused is tried
 // again in half a minute, and holds up no redrive meanwhile; where the broker was
 // not reached nothing is known.
-func (s *session) settleCopy(ctx context.Context, d *death, failed error) error {
+func (s *session) settleCopies(ctx context.Context, due []death, failed []error) error {
 	ctx, cancel := context.WithTimeout(ctx, copyWithin)
 	defer cancel()
-	var said *kerr.Error
-	var err error
-	switch {
-	case failed != nil && !errors.As(failed, &said):
-		return fmt.Errorf("copy a dead event: %w", failed)
-	case failed == nil:
-		s.dead.copies.WithLabelValues(s.cfg.Group).Inc()
-		_, err = s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET copied_at = now(), copy_error = '' WHERE seq = $1 AND death_id = $2`, d.seq, d.id)
-	default:
-		s.dead.failed.WithLabelValues(s.cfg.Group).Inc()
-		s.log.ErrorContext(ctx, "dead event not copied", "topic", DeadTopic(d.rec.Topic, s.cfg.Group),
-			"source", d.rec.Topic, "partition", d.rec.Partition, "offset", d.rec.Offset, "error", failed)
-		_, err = s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET copy_tried_at = now(), copy_error = $3 WHERE seq = $1 AND death_id = $2`,
-			d.seq, d.id, storable(failed.Error()))
+	var seqs []int64
+	var ids []uuid.UUID
+	var errs []error
+	for i := range due {
+		d := &due[i]
+		var said *kerr.Error
+		switch {
+		case failed[i] == nil:
+			seqs, ids = append(seqs, d.seq), append(ids, d.id)
+		case errors.As(failed[i], &said):
+			errs = append(errs, s.noteRefusal(ctx, d, failed[i]))
+		default:
+			errs = append(errs, fmt.Errorf("copy a dead event: %w", failed[i]))
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("note the copy of a dead event: %w", err)
+	if len(seqs) > 0 {
+		_, err := s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET copied_at = now(), copy_error = ''
+			FROM unnest($1::bigint[], $2::uuid[]) AS c(seq, id) WHERE parked.seq = c.seq AND death_id = c.id`, seqs, ids)
+		s.dead.copies.WithLabelValues(s.cfg.Group).Add(float64(len(seqs)))
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("copies of dead events: %w", err)
 	}
 	return nil
+}
+
+func (s *session) noteRefusal(ctx context.Context, d *death, refused error) error {
+	s.dead.failed.WithLabelValues(s.cfg.Group).Inc()
+	s.log.ErrorContext(ctx, "dead event not copied", "topic", DeadTopic(d.rec.Topic, s.cfg.Group),
+		"source", d.rec.Topic, "partition", d.rec.Partition, "offset", d.rec.Offset, "error", refused)
+	_, err := s.deps.DB.Exec(ctx, `UPDATE waybill.parked SET copy_tried_at = now(), copy_error = $3 WHERE seq = $1 AND death_id = $2`,
+		d.seq, d.id, storable(refused.Error()))
+	return err
 }
 
 // uncopied is what is dead and has no copy, on our partitions.

@@ -106,7 +106,7 @@ func (w *world) holdsCopies() {
 	seen := map[string]bool{}
 	for len(seen) < len(want) && ctx.Err() == nil {
 		for _, c := range cl.PollFetches(ctx).Records() {
-			id := header(c, HeaderDeadID)
+			id := headerOf(c, HeaderDeadID)
 			if want[id] != string(c.Key) {
 				w.t.Fatalf("a copy of %s that is of no death", c.Key)
 			}

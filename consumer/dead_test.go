@@ -18,8 +18,9 @@ import (
 	"github.com/waybillhq/waybill/incident"
 )
 
-// soon gives up after two parked tries.
-func soon(s *setup) { s.cfg.Retry.ParkAttempts = 2 }
+// soon gives up after three tries in place, however long they take, and two
+// parked ones.
+func soon(s *setup) { s.cfg.Retry.Within, s.cfg.Retry.ParkAttempts = time.Minute, 2 }
 
 func (w *world) deadKeys(f DeadFilter) []DeadKey {
 	w.t.Helper()
@@ -59,7 +60,7 @@ func (w *world) copies(n int) []*kgo.Record {
 	return out
 }
 
-func header(r *kgo.Record, name string) string {
+func headerOf(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
 		if h.Key == name {
 			return string(h.Value)
@@ -87,29 +88,32 @@ func (w *world) redrive(f DeadFilter) Redriven {
 func TestADeadEventHoldsItsKeyUntilItIsRedriven(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []int64{1, 3, 5} {
-		w := newWorld(t, 1)
-		tr := troubleWith(moved{"a", bad})
-		w.start(tr.keep, soon)
-		for range 5 {
-			w.move("a", "b")
-		}
-		k := w.untilDead(1)[0]
-		w.until("what is behind waits", func() bool { return w.deadKeys(DeadFilter{})[0].Behind == 5-bad })
-		if k.Key != "a" || k.State != "dead" || k.Class != "other" || k.Failures != 5 || k.Tenant != "tenant-of-a" || k.First == nil {
-			t.Errorf("%+v", k)
-		}
-		if w.effects("a") != bad-1 {
-			t.Errorf("%d effects of the key, want %d", w.effects("a"), bad-1)
-		}
-		w.until("the other key flows", func() bool { return w.effects("b") == 5 })
-		tr.mend()
-		w.move("a")
-		if r := w.redrive(DeadFilter{Event: k.EventID}); r.Keys != 1 || r.More {
-			t.Errorf("%+v", r)
-		}
-		w.settled()
-		w.move("a")
-		w.settled()
+		t.Run(fmt.Sprint(bad), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			tr := troubleWith(moved{"a", bad})
+			w.start(tr.keep, soon)
+			for range 5 {
+				w.move("a", "b")
+			}
+			k := w.untilDead(1)[0]
+			w.until("what is behind waits", func() bool { return w.deadKeys(DeadFilter{})[0].Behind == 5-bad })
+			if k.Key != "a" || k.State != "dead" || k.Class != "other" || k.Failures != 5 || k.Tenant != "tenant-of-a" || k.First == nil {
+				t.Errorf("%+v", k)
+			}
+			if w.effects("a") != bad-1 {
+				t.Errorf("%d effects of the key, want %d", w.effects("a"), bad-1)
+			}
+			w.until("the other key flows", func() bool { return w.effects("b") == 5 })
+			tr.mend()
+			w.move("a")
+			if r := w.redrive(DeadFilter{Event: k.EventID}); r.Keys != 1 || r.More {
+				t.Errorf("%+v", r)
+			}
+			w.settled()
+			w.move("a")
+			w.settled()
+		})
 	}
 }
 
@@ -121,7 +125,7 @@ func TestADeadEventIsCopiedOnceWithItsBytes(t *testing.T) {
 	w.start(tr.keep, soon)
 	k := w.untilDead(1)[0]
 	c := w.copies(1)[0]
-	if !slices.Equal(c.Value, rec.Value) || !slices.Equal(c.Key, rec.Key) || header(c, event.HeaderID) != k.EventID {
+	if !slices.Equal(c.Value, rec.Value) || !slices.Equal(c.Key, rec.Key) || headerOf(c, event.HeaderID) != k.EventID {
 		t.Errorf("the copy is another: %+v", c)
 	}
 	for i, h := range rec.Headers {
@@ -134,12 +138,12 @@ func TestADeadEventIsCopiedOnceWithItsBytes(t *testing.T) {
 		HeaderDeadType: w.contract.Type, HeaderDeadKey: "a", HeaderDeadClass: "other", HeaderDeadAttempts: "5",
 		HeaderDeadCause: k.Cause, HeaderDeadReason: storable(errTrouble.Error()), HeaderDeadLeftOut: "",
 	} {
-		if got := header(c, name); got != want {
+		if got := headerOf(c, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 	for _, name := range []string{HeaderDeadFirstFailure, HeaderDeadLastFailure, HeaderDeadTimestamp} {
-		if _, err := time.Parse(time.RFC3339Nano, header(c, name)); err != nil {
+		if _, err := time.Parse(time.RFC3339Nano, headerOf(c, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,7 +153,7 @@ func TestADeadEventIsCopiedOnceWithItsBytes(t *testing.T) {
 		return err == nil && p.DeadAgain == 1 && p.Done()
 	})
 	again := w.copies(2)
-	if header(again[0], HeaderDeadID) == header(again[1], HeaderDeadID) || header(again[1], HeaderDeadAttempts) == "5" {
+	if headerOf(again[0], HeaderDeadID) == headerOf(again[1], HeaderDeadID) || headerOf(again[1], HeaderDeadAttempts) == "5" {
 		t.Error("a second death is not the first")
 	}
 }
@@ -185,11 +189,11 @@ func TestAnEventTooLargeToCopyIsCopiedByReference(t *testing.T) {
 	w.untilDead(2)
 	left := map[string]string{}
 	for _, c := range w.copies(2) {
-		left[string(c.Key)] = header(c, HeaderDeadLeftOut)
-		if c.Value != nil || header(c, HeaderDeadOffset) == "" {
-			t.Errorf("%d bytes of value, offset %q", len(c.Value), header(c, HeaderDeadOffset))
+		left[string(c.Key)] = headerOf(c, HeaderDeadLeftOut)
+		if c.Value != nil || headerOf(c, HeaderDeadOffset) == "" {
+			t.Errorf("%d bytes of value, offset %q", len(c.Value), headerOf(c, HeaderDeadOffset))
 		}
-		if has := header(c, event.HeaderID) != ""; has != (string(c.Key) == "value") {
+		if has := headerOf(c, event.HeaderID) != ""; has != (string(c.Key) == "value") {
 			t.Errorf("%s: it has the event's headers: %v", c.Key, has)
 		}
 	}

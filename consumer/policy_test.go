@@ -104,7 +104,7 @@ func TestAnEventItsRuleDropsIsPassedForGood(t *testing.T) {
 			again := *second
 			w.publish(&again)
 			w.until("read again", func() bool { return w.next() == 4 })
-			if n := w.number(`SELECT count(*) FROM waybill.dead_action WHERE action = 'drop' AND by = 'policy' AND reason = 'rule none' AND event_id::text = $1`, header(second, event.HeaderID)); n != 1 {
+			if n := w.number(`SELECT count(*) FROM waybill.dead_action WHERE action = 'drop' AND by = 'policy' AND reason = 'rule none' AND event_id::text = $1`, headerOf(second, event.HeaderID)); n != 1 {
 				t.Errorf("%d notes of the drop, want 1", n)
 			}
 		})

@@ -153,14 +153,15 @@ func TestRedriveOfACauseOfAThousandKeys(t *testing.T) {
 	w.move(keys...)
 	w.move("other")
 	w.move(keys...)
-	w.until("all are dead", func() bool { return len(w.deadKeys(DeadFilter{})) == 1001 })
-	_, cause := func() (string, string) { return causeOf(`account "k7": broken`) }()
+	w.until("all are dead", func() bool { return w.number(`SELECT count(*) FROM waybill.parked WHERE state = 'dead'`) == 1001 })
+	_, cause := causeOf(`account "k7": broken`)
 	mended.Store(true)
 	r := w.redrive(DeadFilter{Cause: cause})
 	if r.Keys != 1000 {
 		t.Fatalf("%+v", r)
 	}
 	w.until("all of the cause are free", func() bool {
+		<-time.After(100 * time.Millisecond) // it is a lot to ask
 		p, err := FindRedrive(t.Context(), w.db, r.Run)
 		return err == nil && p.Freed == 1000 && p.Done()
 	})
