@@ -30,7 +30,7 @@ func newDeadMeter(r prometheus.Registerer, group string) *deadMeter {
 		deaths:  counter("dead_total", "Events that their policy gave up, by class of error.", "class"),
 		copies:  counter("dead_copies_total", "Copies of dead events written to their topic."),
 		failed:  counter("dead_copy_failures_total", "Copies of dead events that the broker did not take."),
-		stopped: counter("stopped_partitions_total", "Partitions stopped at an event by the policy.", "topic"),
+		stopped: counter("policy_stops_total", "Partitions stopped at an event by the policy.", "topic"),
 		events: register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waybill_consumer_parked_events",
 			Help: "Events of the whole group in the parked table, by state: retrying, waiting, dead or redrive; all but the waiting are one a key. From the database, by one member; absent elsewhere.",
