@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,7 +70,7 @@ func (d *death) copyOf(group string, size int) *kgo.Record {
 	}
 	reason := d.reason
 	if len(reason) > maxDeadReason {
-		reason = reason[:maxDeadReason]
+		reason = strings.ToValidUTF8(reason[:maxDeadReason], "")
 	}
 	add(HeaderDeadID, d.id.String())
 	add(HeaderDeadGroup, group)
