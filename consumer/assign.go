@@ -127,7 +127,7 @@ func (s *session) open(ctx context.Context, at place, b bounds, owner int64, sav
 	s.meter.faults.WithLabelValues(s.cfg.Group, at.topic, fault).Inc()
 	s.log.ErrorContext(ctx, "unread records are gone: they expired before the group came to them", "topic", at.topic,
 		"partition", at.id, "saved", was.next, "log_start", b.start, "records", b.start-was.next)
-	s.record(ctx, "records expired unread", at, fmt.Sprintf("%d records of %s/%d from offset %d were gone before group %s came to them: give it more members, or the topic a longer retention",
+	s.record(ctx, "records_expired_unread", at, fmt.Sprintf("%d records of %s/%d from offset %d were gone before group %s came to them: give it more members, or the topic a longer retention",
 		b.start-was.next, at.topic, at.id, was.next, s.cfg.Group))
 	return p, &position{at, owner, b.topicID, -1, next, max(p.reached, next)}
 }

@@ -12,7 +12,12 @@ func backoff(base, limit time.Duration, n int) time.Duration {
 	if n < 32 && base<<n > 0 {
 		d = min(base<<n, limit)
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/2+1)) //nolint:gosec // not a secret
+	return jitter(d)
+}
+
+// jitter is d less up to half by chance.
+func jitter(d time.Duration) time.Duration {
+	return d - time.Duration(rand.Int64N(int64(max(d, 0))/2+1)) //nolint:gosec // not a secret
 }
 
 // How long to wait for infrastructure between tries.

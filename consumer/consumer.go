@@ -7,7 +7,8 @@
 //   - events of one key reach the handler in the order of their partition, also
 //     across retries, parking, restarts and rebalances;
 //   - an event that fails stops its own key only: it is parked, and what comes
-//     behind it under the same key queues up behind it;
+//     behind it under the same key queues up behind it. One that its policy gives
+//     up is dead: it keeps its place until it is redriven or dropped;
 //   - a failure of infrastructure counts against no event: the group waits.
 //
 // Order between keys is not kept. A key that moves to another partition, as it
@@ -74,7 +75,9 @@ type Config struct {
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
-	Retry            Retry
+
+	Policy Policy // of events that fail, by class of error; what it leaves out follows Retry
+	Retry  Retry
 
 	// MaxBatch is how many events share a transaction at most, when more keys
 	// are ready than workers, or a key has several: default 64, and 1000 for the
@@ -107,16 +110,23 @@ type Config struct {
 	Logger  *slog.Logger          // nil: slog.Default
 }
 
-// Retry is what happens to an event that fails: up to Attempts tries in
-// place, within Within of the first, Pause apart and twice that after each;
-// then it is parked and tried again after Park, twice that after each failure,
-// at most ParkMax.
+// Retry is what happens to an event that fails and whose error no rule of the
+// policy knows: up to Attempts tries in place, within Within of the first, Pause
+// apart and twice that after each; then it is parked and tried ParkAttempts times
+// more, after Park, ParkFactor times that after each failure, at most ParkMax;
+// then it is dead.
+//
+// With the defaults an event dies one and a half to three hours after it first
+// failed: long enough to notice and mend most things, short enough that somebody
+// hears of the rest.
 type Retry struct {
-	Attempts int           // default 3
-	Within   time.Duration // default 2 s
-	Pause    time.Duration // default 100 ms
-	Park     time.Duration // default 1 s
-	ParkMax  time.Duration // default 1 min
+	Attempts     int           // default 3
+	Within       time.Duration // of tries in place, also those of a rule; default 2 s
+	Pause        time.Duration // default 100 ms
+	ParkAttempts int           // default 10
+	Park         time.Duration // default 1 s
+	ParkFactor   float64       // default 3
+	ParkMax      time.Duration // default 1 h
 }
 
 // Group is one consumer group's member. Make it with [New], give it handlers
@@ -126,6 +136,7 @@ type Group struct {
 	cfg    Config
 	log    *slog.Logger
 	meter  *meter
+	dead   *deadMeter
 	routes map[routeKey]*route
 	anys   map[string][]anyRoute // by topic
 	faults []error               // of registration, told by Run
@@ -139,6 +150,7 @@ func New(deps Deps, cfg Config) *Group {
 		cfg:    cfg,
 		log:    cfg.Logger.With("group", cfg.Group),
 		meter:  newMeter(cfg.Metrics, cfg.Group),
+		dead:   newDeadMeter(cfg.Metrics, cfg.Group),
 		routes: map[routeKey]*route{},
 		anys:   map[string][]anyRoute{},
 	}
@@ -166,7 +178,7 @@ func (g *Group) check() error {
 	case len(g.allRoutes()) == 0:
 		return errors.New("it handles nothing")
 	}
-	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting())...)
+	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.Policy.check(), g.checkDeadTopics())...)
 }
 
 func (c Config) withDefaults() Config {
@@ -183,7 +195,9 @@ func (c Config) withDefaults() Config {
 	or(&c.Retry.Within, 2*time.Second)
 	or(&c.Retry.Pause, 100*time.Millisecond)
 	or(&c.Retry.Park, time.Second)
-	or(&c.Retry.ParkMax, time.Minute)
+	or(&c.Retry.ParkAttempts, 10)
+	or(&c.Retry.ParkMax, time.Hour)
+	or(&c.Retry.ParkFactor, 3)
 	if c.Infrastructure == nil {
 		c.Infrastructure = outOfReach
 	}
@@ -193,7 +207,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func or[T int | time.Duration](v *T, def T) {
+func or[T int | float64 | time.Duration](v *T, def T) {
 	if *v <= 0 {
 		*v = def
 	}

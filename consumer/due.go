@@ -51,7 +51,7 @@ func (s *session) remind(ctx context.Context, everywhere bool) error {
 	}
 	topics, ids := columns(places)
 	keys, err := s.keys(ctx, `SELECT topic, partition, key FROM waybill.parked
-		WHERE group_name = $1 AND state = 'retrying' AND next_at <= now()
+		WHERE group_name = $1 AND state IN ('retrying', 'redrive') AND next_at <= now() AND (`+triedSQL+`)
 			AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[]))
 		ORDER BY next_at LIMIT $4`, s.cfg.Group, topics, ids, dueMax)
 	if err != nil {

@@ -124,7 +124,7 @@ func TestNothingIsSavedOrParkedAfterATakeOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(ours), s.park(t.Context(), p, m, errors.New("x")), s.parkBehind(t.Context(), l, []*message{m})
+		return len(ours), s.park(t.Context(), p, m, failure{state: stateRetrying, err: errors.New("x")}), s.parkBehind(t.Context(), l, []*message{m})
 	}
 	if saved, park, behind := write(); saved != 1 || park != nil || behind != nil {
 		t.Fatalf("as the owner: %d saved, %v, %v", saved, park, behind)

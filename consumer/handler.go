@@ -36,7 +36,7 @@ func decodeOf[E event.Data](g *Group, c *event.Contract) func(context.Context, *
 	return func(ctx context.Context, m *message) (any, error) {
 		e := event.Of[E]{Envelope: m.env, Position: m.pos}
 		if err := g.deps.Decoder.Decode(ctx, m.rec.Value, &e.Data, c.Schema); err != nil {
-			return nil, fmt.Errorf("decode: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		return e, nil
 	}

@@ -193,7 +193,11 @@ type member struct {
 	err  error
 }
 
-var quickRetry = Retry{Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond, Park: 50 * time.Millisecond, ParkMax: 200 * time.Millisecond}
+// quickRetry is impatient, and gives nothing up.
+var quickRetry = Retry{
+	Pause: 10 * time.Millisecond, Within: 200 * time.Millisecond,
+	Park: 50 * time.Millisecond, ParkFactor: 2, ParkMax: 200 * time.Millisecond, ParkAttempts: 1 << 20,
+}
 
 type setup struct {
 	cfg   Config

@@ -87,8 +87,14 @@ type process struct {
 
 func (w *world) spawn() *process {
 	w.t.Helper()
+	return w.spawnAs("TestMember", "member")
+}
+
+// spawnAs runs a test that is a process, which is told of the world by a flag.
+func (w *world) spawnAs(test, flag string) *process {
+	w.t.Helper()
 	args := strings.Join([]string{w.dsn, strings.Join(w.engine.Brokers, ","), w.contract.Topic, w.group}, "|")
-	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^TestMember$", "-member="+args)
+	cmd := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^"+test+"$", "-"+flag+"="+args)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		w.t.Fatal(err)

@@ -43,6 +43,7 @@ func envelope(rec *kgo.Record) (event.Envelope, error) {
 		// whatever order its headers have.
 		env.Type = recordType(rec)
 		env.ID = event.ForeignID("", place, rec.Timestamp)
+		fault = fmt.Errorf("%w: %w", ErrUnreadable, fault)
 	}
 	return env, fault
 }

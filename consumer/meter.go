@@ -14,6 +14,8 @@ const (
 	done      outcome = "done"
 	duplicate outcome = "duplicate" // handled before
 	parked    outcome = "parked"
+	dead      outcome = "dead"    // given up, waits for an operator
+	dropped   outcome = "dropped" // given up for good, by its policy
 	skipped   outcome = "skipped" // nobody handles its type
 	lost      outcome = "lost"    // failed, or not begun before its member ended; with AtMostOnce alone
 )

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/daypart"
 )
@@ -20,10 +21,11 @@ func Migrations() pg.Migration {
 	return pg.Migration{Package: "consumer", Schema: "waybill", Files: files}
 }
 
-// Migrate brings the tables of this package up to date and adds the inbox's
-// partitions of the days around now.
+// Migrate brings the tables of this package and of incidents, in which it tells
+// of the first death of a cause, up to date and adds the inbox's partitions of
+// the days around now.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	if err := pg.Migrate(ctx, pool, Migrations()); err != nil {
+	if err := pg.Migrate(ctx, pool, incident.Migration(), Migrations()); err != nil {
 		return err
 	}
 	return EnsureDays(ctx, pool)

@@ -44,9 +44,22 @@ func (s *session) held(l *lane) bool {
 	return l.key == wholePartition && s.cfg.Delivery != AtMostOnce && len(l.p.parked) > 0
 }
 
-// failedInPlace lets a partition that keeps its order wait for an event that
-// failed.
-func (s *session) failedInPlace(l *lane, m *message, err error) time.Duration {
+// failedInPlace lets a partition that keeps its order wait for an event whose
+// tries in place are used up. Parked ones are made in place too, and there is no
+// death: all behind it would have to be parked with it.
+func (s *session) failedInPlace(l *lane, m *message, r Rule, err error) time.Duration {
+	wait, rests := r.rest(max(l.attempts-r.try.n, 1), time.Since(l.since))
+	switch {
+	case rests:
+	case r.end == endStop:
+		s.stopAt(l, m, err)
+		return 0
+	case r.end == endDrop:
+		s.dropMessage(l, m, r, err)
+		return 0
+	default:
+		wait = backoff(s.cfg.Retry.Pause, s.cfg.Retry.ParkMax, l.attempts-1)
+	}
 	s.logFailure("event failed, its partition waits for it", m, err, l.attempts)
-	return backoff(s.cfg.Retry.Pause, s.cfg.Retry.ParkMax, l.attempts-1)
+	return wait
 }

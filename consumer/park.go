@@ -7,19 +7,41 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const parkSQL = `INSERT INTO waybill.parked (group_name, topic, partition, "offset", key, event_id, type, tenant,
-		subject, sequence, record_time, header_names, header_values, value, state, error, attempts, next_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, now() + $18::interval)
+		subject, sequence, record_time, header_names, header_values, value, state, error, attempts, next_at,
+		class, cause, cause_id, failures, first_failed_at, last_failed_at, dead_at, death_id)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text, $16, $17, now() + $18::interval,
+		$19, $20, $21, $22, now() - $23::interval, CASE WHEN $22 > 0 THEN now() END,
+		CASE WHEN $15::text = 'dead' THEN now() END, CASE WHEN $15::text = 'dead' THEN gen_random_uuid() END)
 	ON CONFLICT DO NOTHING`
+
+// What is done with an event that is parked, or dead.
+const (
+	stateRetrying = "retrying"
+	stateWaiting  = "waiting"
+	stateDead     = "dead"
+	stateRedrive  = "redrive"
+)
+
+// failure is what a parked row says of how its event failed.
+type failure struct {
+	state    string
+	err      error
+	class    string
+	failures int            // so far
+	ago      *time.Duration // the first of them
+	wait     time.Duration  // until the next try
+}
 
 // park moves an event that failed to the parked table, at the head of its key.
 // Nothing happens if the record is there already: it was delivered again.
-func (s *session) park(ctx context.Context, p *partition, m *message, failure error) error {
+func (s *session) park(ctx context.Context, p *partition, m *message, f failure) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	if _, err := (fence{s, p}).Exec(ctx, parkSQL, s.parkArgs(m, "retrying", failure.Error(), 1)...); err != nil {
+	if _, err := (fence{s, p}).Exec(ctx, parkSQL, s.parkArgs(m, f)...); err != nil {
 		return fmt.Errorf("park event %s: %w", m.env.ID, err)
 	}
 	return nil
@@ -37,7 +59,7 @@ func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) err
 	defer cancel()
 	var b pgx.Batch
 	for _, m := range batch {
-		b.Queue(parkSQL, s.parkArgs(m, "waiting", "", 0)...)
+		b.Queue(parkSQL, s.parkArgs(m, failure{state: stateWaiting})...)
 	}
 	b.Queue(headSQL, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key))
 	if err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &b).Close() }); err != nil {
@@ -46,29 +68,30 @@ func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) err
 	return nil
 }
 
-func (s *session) parkArgs(m *message, state, failure string, attempts int) []any {
+// keyOf is a record's key as the tables have it.
+func keyOf(rec *kgo.Record) []byte {
+	if rec.Key == nil {
+		return []byte{}
+	}
+	return rec.Key
+}
+
+func (s *session) parkArgs(m *message, f failure) []any {
 	names, values := make([][]byte, len(m.rec.Headers)), make([][]byte, len(m.rec.Headers))
 	for i, h := range m.rec.Headers {
 		names[i], values[i] = []byte(h.Key), h.Value
 	}
-	key := m.rec.Key
-	if key == nil {
-		key = []byte{}
-	}
-	wait := time.Duration(0)
-	if attempts > 0 {
-		wait = s.parkedFor(attempts)
+	var text, cause, id string
+	attempts := 0
+	if f.err != nil {
+		text, attempts = f.err.Error(), 1
+		cause, id = causeOf(text)
 	}
 	return []any{
-		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, key, m.env.ID, storable(m.env.Type),
+		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, keyOf(m.rec), m.env.ID, storable(m.env.Type),
 		storable(m.env.Tenant), storable(m.env.Subject), m.env.Sequence, m.rec.Timestamp, names, values,
-		m.rec.Value, state, storable(failure), attempts, wait,
+		m.rec.Value, f.state, storable(text), attempts, f.wait, f.class, cause, id, f.failures, f.ago,
 	}
-}
-
-// parkedFor is how long a parked event rests after its nth failure there.
-func (s *session) parkedFor(n int) time.Duration {
-	return backoff(s.cfg.Retry.Park, s.cfg.Retry.ParkMax, n-1)
 }
 
 // storable makes text that a text column takes: an event must not fail to be

@@ -16,7 +16,7 @@ import (
 // ErrForgotten is an event that is read again, and so old that the inbox may
 // have forgotten that it was handled.
 var ErrForgotten = errors.New("it was read before and is older than the inbox remembers, so it may have been handled: " +
-	"drop it if it was, or have it tried now if it was not")
+	"drop it if it was, or redrive it if it was not")
 
 // recently protects claims that were made a moment ago for an event of long
 // ago: the position may not have passed it yet.
@@ -94,33 +94,4 @@ func (s *session) pruneDefault(ctx context.Context) error {
 // table was not handled.
 func (s *session) forgotten(p *partition, m *message) bool {
 	return m.mark != nil && m.pos.Offset < p.reached && event.IDTime(m.env.ID).UnixMilli() < s.cutoff.Load()
-}
-
-// untilTold is how long an event is parked that nobody but a person can decide
-// about.
-const untilTold = "100 years"
-
-// parkForgotten parks an event until somebody has decided about it.
-func (s *session) parkForgotten(l *lane, m *message) time.Duration {
-	s.logFailure("event parked until somebody decides", m, ErrForgotten, 0)
-	err := s.persist(l.p, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-		defer cancel()
-		return s.behindFence(ctx, l.p, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, parkSQL, s.parkArgs(m, "retrying", ErrForgotten.Error(), 1)...); err != nil {
-				return fmt.Errorf("park event %s: %w", m.env.ID, err)
-			}
-			_, err := tx.Exec(ctx, `UPDATE waybill.parked SET next_at = now() + $5::interval
-				WHERE group_name = $1 AND topic = $2 AND partition = $3 AND "offset" = $4`,
-				s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, untilTold)
-			return err
-		})
-	})
-	if err != nil {
-		return 0
-	}
-	s.setParked(l.p, string(m.rec.Key))
-	s.meter.count(m.route.typ, parked, 1)
-	s.finish(l, 1)
-	return 0
 }

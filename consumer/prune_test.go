@@ -52,14 +52,14 @@ func TestAnEventOlderThanTheInboxIsNotHandledTwice(t *testing.T) {
 	again()
 	w.until("they are parked", func() bool { return len(w.parked()) == 2 })
 	k := w.parked()
-	if k[0].Error != ErrForgotten.Error() || time.Until(k[0].NextAt) < 24*time.Hour {
+	if k[0].Error != ErrForgotten.Error() || w.number(`SELECT count(*) FROM waybill.parked WHERE state = 'dead' AND class = 'forgotten'`) != 2 {
 		t.Errorf("parked: %+v", k[0])
 	}
 	w.inOrder() // nothing twice, and nothing of later days is lost
 	// A person knows that a's was not handled after all.
 	w.exec(`DELETE FROM effect WHERE key = 'a'`)
 	w.exec(`DELETE FROM waybill.parked WHERE key = 'b'`)
-	w.exec(`UPDATE waybill.parked SET next_at = now()`)
+	w.redrive(DeadFilter{})
 	w.settled()
 }
 

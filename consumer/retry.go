@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // head is the first of a key's parked events.
 type head struct {
 	seq      int64
-	attempts int
+	attempts int // failed ones since it was parked or redriven
+	failures int // all that failed
+	since    time.Duration
 	due      bool
 	rec      *kgo.Record
 }
@@ -41,11 +42,15 @@ func (s *session) retry(l *lane) time.Duration {
 	case err == nil:
 		l.waits, l.cuts = 0, 0
 		s.meter.count(m.route.typ, what, 1)
-	case !errors.Is(err, errOver):
+	case !errors.Is(err, errOver) && !errors.Is(err, errTaken):
 		s.failedAgain(l, m, h, err)
 	}
 	return 0
 }
+
+// errTaken says that another hand took the head away, which then is not ours to
+// handle.
+var errTaken = errors.New("parked event is gone")
 
 // rest ends the lane's turn at its parked events.
 func (s *session) rest(l *lane, free bool) {
@@ -66,11 +71,12 @@ func (s *session) head(ctx context.Context, l *lane) (*head, error) {
 	defer cancel()
 	h := &head{rec: &kgo.Record{Topic: l.p.topic, Partition: l.p.id}}
 	var names, values [][]byte
-	err := s.deps.DB.QueryRow(ctx, `SELECT seq, attempts, next_at <= now(), "offset", key, record_time, header_names,
-			header_values, value
+	err := s.deps.DB.QueryRow(ctx, `SELECT seq, attempts, failures,
+			now() - coalesce(redriven_at, first_failed_at, parked_at), next_at <= now() AND (`+triedSQL+`),
+			"offset", key, record_time, header_names, header_values, value
 		FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4
 		ORDER BY seq LIMIT 1`, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key)).
-		Scan(&h.seq, &h.attempts, &h.due, &h.rec.Offset, &h.rec.Key, &h.rec.Timestamp, &names, &values, &h.rec.Value)
+		Scan(&h.seq, &h.attempts, &h.failures, &h.since, &h.due, &h.rec.Offset, &h.rec.Key, &h.rec.Timestamp, &names, &values, &h.rec.Value)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -83,45 +89,104 @@ func (s *session) head(ctx context.Context, l *lane) (*head, error) {
 	return h, nil
 }
 
-// executor is a transaction or the pool.
-type executor interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+// triedSQL tells a head that may be tried from one that is dead. A redriven one
+// waits until the copy of its death is written, or is known to be refused: its
+// row is where the copy comes from.
+const triedSQL = `state = 'retrying' OR (state = 'redrive' AND (death_id IS NULL OR copied_at IS NOT NULL OR copy_error <> ''))`
+
+// asker is a transaction or the pool.
+type asker interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// unpark takes the head away and puts the next in its place.
-func (s *session) unpark(ctx context.Context, db executor, l *lane, h *head) error {
-	_, err := db.Exec(ctx, `WITH gone AS (DELETE FROM waybill.parked WHERE seq = $5)
-		UPDATE waybill.parked SET state = 'retrying', next_at = now() WHERE seq = (
-			SELECT min(seq) FROM waybill.parked
-			WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND seq > $5)`,
-		s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), h.seq)
+// unpark takes the head away and puts the next in its place. It is errTaken if
+// the head is gone.
+func (s *session) unpark(ctx context.Context, db asker, l *lane, h *head) error {
+	var gone int
+	err := db.QueryRow(ctx, `WITH gone AS (DELETE FROM waybill.parked WHERE seq = $5 RETURNING seq),
+		next AS (UPDATE waybill.parked SET state = 'retrying', next_at = now()
+			WHERE state = 'waiting' AND EXISTS (SELECT FROM gone) AND seq = (
+				SELECT min(seq) FROM waybill.parked
+				WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND seq > $5))
+		SELECT count(*) FROM gone`,
+		s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), h.seq).Scan(&gone)
 	if err != nil {
 		return fmt.Errorf("unpark event: %w", err)
+	}
+	if gone == 0 {
+		return errTaken
 	}
 	return nil
 }
 
-// failedAgain lets the head, and with it the key, rest for longer. The place
-// for a ceiling of attempts and dead letters.
-func (s *session) failedAgain(l *lane, m *message, h *head, failure error) {
-	s.logFailure("parked event failed again", m, failure, h.attempts+1)
-	err := s.persist(l.p, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-		defer cancel()
-		_, err := (fence{s, l.p}).Exec(ctx, `UPDATE waybill.parked
-			SET attempts = attempts + 1, error = $2, next_at = now() + $3::interval WHERE seq = $1`,
-			h.seq, storable(failure.Error()), s.parkedFor(h.attempts+1))
-		return err
-	})
-	if err == nil {
-		s.rest(l, false)
+// failedAgain lets the head, and with it the key, rest for longer, or is the
+// event's end by its rule.
+func (s *session) failedAgain(l *lane, m *message, h *head, failed error) {
+	r := s.rule(failed)
+	wait, rests := r.rest(h.attempts+1, h.since)
+	state, what := stateRetrying, "parked event failed again"
+	switch {
+	case rests:
+	case r.end == endStop:
+		s.stopAt(l, m, failed)
+		return
+	case r.end == endDrop:
+		s.dropHead(l, m, h, r, failed)
+		return
+	default:
+		state, what = stateDead, "parked event dead"
 	}
+	s.logFailure(what, m, failed, h.failures+1)
+	if s.persist(l.p, func(ctx context.Context) error { return s.note(ctx, l.p, h, r, failed, state, wait) }) != nil {
+		return
+	}
+	if state == stateDead {
+		s.meter.count(m.route.typ, dead, 1)
+		s.died(r.class)
+	}
+	s.rest(l, false)
+}
+
+// note writes down that the head failed, and what is to become of it. A new
+// death has a new copy.
+func (s *session) note(ctx context.Context, p *partition, h *head, r Rule, failed error, state string, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	cause, id := causeOf(failed.Error())
+	// Where the answer to it was lost it is asked again, and must change nothing.
+	_, err := (fence{s, p}).Exec(ctx, `UPDATE waybill.parked
+		SET attempts = attempts + 1, failures = failures + 1, error = $3, class = $4, cause = $5, cause_id = $6,
+			first_failed_at = coalesce(first_failed_at, now()), last_failed_at = now(),
+			state = $7::text, next_at = now() + $8::interval,
+			dead_at = CASE WHEN $7::text = 'dead' THEN now() ELSE dead_at END,
+			death_id = CASE WHEN $7::text = 'dead' THEN gen_random_uuid() ELSE death_id END,
+			copied_at = CASE WHEN $7::text = 'dead' THEN NULL ELSE copied_at END,
+			copy_tried_at = CASE WHEN $7::text = 'dead' THEN NULL ELSE copy_tried_at END,
+			copy_error = CASE WHEN $7::text = 'dead' THEN '' ELSE copy_error END
+		WHERE seq = $1 AND failures = $2`,
+		h.seq, h.failures, storable(failed.Error()), r.class, cause, id, state, wait)
+	return err
+}
+
+// dropHead is dropMessage of a parked event.
+func (s *session) dropHead(l *lane, m *message, h *head, r Rule, failed error) {
+	if s.persist(l.p, func(ctx context.Context) error { return s.dropByRule(ctx, l, m, h, r, failed) }) != nil {
+		return
+	}
+	s.logFailure("parked event dropped by its policy", m, failed, h.failures+1)
+	s.meter.count(m.route.typ, dropped, 1)
 }
 
 // forget drops a parked event whose type nobody handles any more, as a new one
 // would be skipped.
 func (s *session) forget(l *lane, h *head) time.Duration {
-	err := s.persist(l.p, func(ctx context.Context) error { return s.unpark(ctx, fence{s, l.p}, l, h) })
+	err := s.persist(l.p, func(ctx context.Context) error {
+		err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return s.unpark(ctx, tx, l, h) })
+		if errors.Is(err, errTaken) {
+			return nil
+		}
+		return err
+	})
 	if err == nil {
 		s.meter.count(otherType, skipped, 1)
 		s.log.Warn("parked event skipped: its type has no handler now", "topic", l.p.topic, "partition", l.p.id,

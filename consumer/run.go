@@ -62,6 +62,8 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { s.keepInbox(ticking) })
 	clocks.Go(func() { s.watchPolicies(ticking) })
 	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
+	clocks.Go(func() { s.copyDead(ticking) })
+	clocks.Go(func() { s.countDead(ticking) })
 
 	s.poll(ctx)
 	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over

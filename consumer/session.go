@@ -30,6 +30,7 @@ type session struct {
 	turnsUntil atomic.Int64  // nanoseconds of Unix time
 	policies   atomic.Bool   // the database has policies by tenant, as far as known
 	room       chan struct{} // a signal that something left memory
+	deaths     chan struct{} // a signal that an event died
 	down       atomic.Bool   // infrastructure is missing, as far as told
 
 	flushing   sync.Mutex
@@ -45,7 +46,7 @@ type session struct {
 func newSession(g *Group, ctx context.Context) *session { //nolint:revive // ctx is the handlers', not the call's
 	s := &session{
 		Group: g, ctx: ctx, ready: make(chan struct{}), turn: make(chan struct{}, 1),
-		room: make(chan struct{}, 1), parts: map[place]*partition{},
+		room: make(chan struct{}, 1), deaths: make(chan struct{}, 1), parts: map[place]*partition{},
 	}
 	s.work = newWork(&s.mu)
 	s.policies.Store(true)

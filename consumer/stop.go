@@ -19,12 +19,17 @@ func (s *session) stop(ctx context.Context, p *partition, fault string, was posi
 	s.meter.faults.WithLabelValues(s.cfg.Group, p.topic, fault).Inc()
 	s.log.ErrorContext(ctx, "partition stopped: "+what, "fault", fault, "topic", p.topic, "partition", p.id,
 		"saved", was.next, "log_start", b.start, "log_end", b.end, "next", s.resetHint(p.topic))
-	s.record(ctx, "partition stopped", p.place, what+". Nothing is handled until "+s.resetHint(p.topic))
+	s.record(ctx, "partition_stopped", p.place, what+". Nothing is handled until "+s.resetHint(p.topic))
+	s.noteStopped(ctx, p, what)
+}
+
+// noteStopped has the database say that p is stopped, and why.
+func (s *session) noteStopped(ctx context.Context, p *partition, what string) {
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	if _, err := s.deps.DB.Exec(ctx, `UPDATE waybill.owner SET stopped = $5
 		WHERE group_name = $1 AND topic = $2 AND partition = $3 AND epoch = $4`,
-		s.cfg.Group, p.topic, p.id, p.owner, what); err != nil {
+		s.cfg.Group, p.topic, p.id, p.owner, storable(what)); err != nil {
 		s.log.WarnContext(ctx, "that a partition is stopped is not in the database", "error", err)
 	}
 }
@@ -34,17 +39,12 @@ func (s *session) resetHint(topic string) string {
 		s.cfg.Group, topic)
 }
 
-// record notes an incident. That it cannot is no reason not to go on.
+// record notes an incident of a partition.
 func (s *session) record(ctx context.Context, kind string, at place, text string) {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
-	defer cancel()
-	err := incident.Record(ctx, s.deps.DB, incident.Incident{
+	s.tell(ctx, incident.Incident{
 		Part: "consumer", Kind: kind, Subject: fmt.Sprintf("%s %s/%d", s.cfg.Group, at.topic, at.id), Text: text,
 		Detail: map[string]any{"group": s.cfg.Group, "topic": at.topic, "partition": at.id},
 	})
-	if err != nil {
-		s.log.WarnContext(ctx, "incident not recorded", "error", err)
-	}
 }
 
 // seekReset begins anew once a partition that is stopped has been reset.

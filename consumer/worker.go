@@ -85,28 +85,23 @@ func (s *session) handle(l *lane, m *message) (wait time.Duration, done bool) {
 	return s.failed(l, m, err), false
 }
 
-// failed decides between another try in place and parking.
+// failed decides between another try in place and giving up here.
 func (s *session) failed(l *lane, m *message, err error) time.Duration {
 	if l.attempts++; l.attempts == 1 {
 		l.since = time.Now()
 	}
 	if errors.Is(err, ErrForgotten) && l.key != wholePartition {
-		return s.parkForgotten(l, m)
-	}
-	if s.cfg.Ordering == ByPartition && l.key == wholePartition {
-		return s.failedInPlace(l, m, err)
-	}
-	wait := backoff(s.cfg.Retry.Pause, s.cfg.Retry.Within, l.attempts-1)
-	if l.attempts < s.cfg.Retry.Attempts && time.Since(l.since)+wait < s.cfg.Retry.Within {
-		return wait
-	}
-	s.logFailure("event parked", m, err, l.attempts)
-	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, l.p, m, err) }) != nil {
+		s.setAside(l, m, forgotten, err)
 		return 0
 	}
-	s.setParked(l.p, string(m.rec.Key))
-	s.meter.count(m.route.typ, parked, 1)
-	s.finish(l, 1)
+	r := s.rule(err)
+	if wait, again := r.again(l.attempts, time.Since(l.since), s.cfg.Retry.Within); again {
+		return wait
+	}
+	if l.key == wholePartition {
+		return s.failedInPlace(l, m, r, err)
+	}
+	s.setAside(l, m, r, err)
 	return 0
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
-	"github.com/waybillhq/waybill/logistica/web"
 	"github.com/waybillhq/waybill/outbox/later"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
@@ -97,7 +96,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	store := orders.New(a.engines.db, p.outbox, orders.Config{})
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
-		Pages: web.Register, Ready: a.checks(), Logger: a.log, Registerer: a.metrics,
+		Pages: a.pages(p), Ready: a.checks(), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}),
 	}, api.Config{})
 	if err != nil {

@@ -42,6 +42,7 @@ type Config struct {
 	RegistryUser   string
 	RegistrySecret string
 	RegistryBearer string
+	OperatorKey    string // of the endpoints for operators; empty: they answer on the machine itself alone
 	Outbox         Outbox
 	CDC            CDC
 }
@@ -91,6 +92,9 @@ func (c *Config) FromEnvironment() error {
 	}
 	if v := os.Getenv(EnvRegistryURL); v != "" {
 		c.RegistryURL = v
+	}
+	if v := os.Getenv(EnvOperatorKey); v != "" {
+		c.OperatorKey = v
 	}
 	if v := os.Getenv(EnvRelay); v != "" {
 		if !relayMode(v) {
@@ -164,6 +168,7 @@ func (c *Config) Check() error {
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
 	errs = append(errs, c.CDC.check())
+	errs = append(errs, c.checkOperatorKey())
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

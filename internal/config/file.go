@@ -38,8 +38,9 @@ type file struct {
 		Password string `yaml:"password"`
 		Bearer   string `yaml:"bearer"`
 	} `yaml:"registry"`
-	Outbox Outbox `yaml:"outbox"`
-	CDC    CDC    `yaml:"cdc"`
+	OperatorKey string `yaml:"operator_key"`
+	Outbox      Outbox `yaml:"outbox"`
+	CDC         CDC    `yaml:"cdc"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -53,7 +54,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox, c.CDC = in.Outbox, in.CDC
+	c.Outbox, c.CDC, c.OperatorKey = in.Outbox, in.CDC, in.OperatorKey
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err
 	}
