@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/pg"
 )
@@ -123,33 +122,6 @@ func (s *session) reach(ctx context.Context) error {
 		return fmt.Errorf("reach the database: %w", err)
 	}
 	return nil
-}
-
-// decode makes the message's body, unless that is done.
-func (s *session) decode(ctx context.Context, m *message) (err error) {
-	if m.fault != nil || m.body != nil {
-		return m.fault
-	}
-	ctx, cancel := context.WithTimeout(event.WithCause(ctx, &m.env), s.cfg.Timeout)
-	defer cancel()
-	m.body, err = m.route.decode(ctx, m)
-	return err
-}
-
-// unknown has a lane wait whose event needs a registry that is away. Only
-// events of schemas not yet known do: the worker is free for the others.
-func (s *session) unknown(l *lane, err error) (wait time.Duration) {
-	s.outage(err)
-	l.waits++
-	return backoff(outagePause, outageMax, l.waits-1)
-}
-
-// undecoded is what becomes of a lane whose first event cannot be decoded.
-func (s *session) undecoded(l *lane, m *message, err error) (wait time.Duration, done bool) {
-	if s.isOutage(err) {
-		return s.unknown(l, err), false
-	}
-	return s.failed(l, m, err), false
 }
 
 // isOutage tells a failure that is no fault of the event. A full outbox is none

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -74,28 +73,6 @@ func (s *session) items(b *bundle) []item {
 		}
 	}
 	return items
-}
-
-// readable decodes the events, and leaves out what cannot be decoded with all
-// behind it in its lane. If it is the lane's first event the lane is dealt with
-// at once, alone.
-func (s *session) readable(a *attempted, items []item) []item {
-	var out []item
-	var cut *lane
-	for i, err := range s.decodeAll(a.p.ctx, items) {
-		it := items[i]
-		switch {
-		case it.l == cut:
-		case err == nil:
-			out = append(out, it)
-		default:
-			cut = it.l
-			if len(out) == 0 || out[len(out)-1].l != it.l {
-				a.stuck[it.l], _ = s.undecoded(it.l, it.m, err)
-			}
-		}
-	}
-	return out
 }
 
 // together handles items in one transaction, and if that fails in smaller
@@ -190,22 +167,4 @@ func (s *session) finishAll(items []item) {
 		}
 		s.finishLocked(l, n)
 	}
-}
-
-// decodeAll makes each event's body. A panic is its event's failure.
-func (s *session) decodeAll(ctx context.Context, items []item) []error {
-	errs := make([]error, len(items))
-	for i := 0; i < len(items); {
-		err := safely(func() error {
-			for ; i < len(items); i++ {
-				errs[i] = s.decode(ctx, items[i].m)
-			}
-			return nil
-		})
-		if err != nil && i < len(items) {
-			errs[i] = err
-			i++
-		}
-	}
-	return errs
 }

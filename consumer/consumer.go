@@ -9,9 +9,16 @@
 //   - an event that fails stops its own key only: it is parked, and what comes
 //     behind it under the same key queues up behind it. One that its policy gives
 //     up is dead: it keeps its place until it is redriven or dropped;
-//   - a failure of infrastructure counts against no event: the group waits.
+//   - a failure of infrastructure counts against no event: the group waits;
+//   - a member that has lost a partition without noticing begins nothing more
+//     on it, and neither parks nor saves.
 //
-// Order between keys is not kept. A key that moves to another partition, as it
+// Events that would have to wait for a worker share a transaction: a handler
+// sees what those before it in the transaction have done, and all of it commits
+// or fails with it. If it fails, it is done again in parts, until an event that
+// fails stands alone.
+//
+// That is the default; [Ordering] and [Delivery] choose others. Order between keys is not kept. A key that moves to another partition, as it
 // does when a topic gets more of them, keeps its order within each partition
 // only. Effects outside the transaction are at-least-once. An event is
 // recognised as handled for as long as the inbox keeps the partition of its

@@ -53,8 +53,8 @@ func TestAMemberThatWasTakenOverBeginsNothing(t *testing.T) {
 		t.Errorf("%d effects, parked %v, position %d after it was taken over", n, parked, w.next())
 	}
 	w.settled()
-	if n := w.number(`SELECT epoch FROM waybill.owner`); n != 3 {
-		t.Errorf("epoch %d, want 3", n)
+	if n := w.number(`SELECT epoch FROM waybill.owner`); n < 3 {
+		t.Errorf("epoch %d, want 3 at least", n)
 	}
 }
 

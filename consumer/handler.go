@@ -14,6 +14,11 @@ import (
 // Handler makes one event's effects in tx. What it adds to an outbox under ctx
 // is caused by the event and belongs to its tenant.
 //
+// Other events may share tx: what a handler sets for the transaction (SET
+// LOCAL), and the locks it takes, last beyond it, except for the setting
+// waybill.tenant. A handler that must have one of its own is for a group with
+// Config.MaxBatch 1.
+//
 // It must not end tx. An error or a panic undoes everything and is counted
 // against the event, unless it comes from infrastructure.
 type Handler[E event.Data] func(ctx context.Context, tx pgx.Tx, e event.Of[E]) error

@@ -259,7 +259,7 @@ func (m *member) end(t testing.TB) {
 // until waits for a condition of the world outside.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(90 * time.Second) // a loaded machine is slow
 	for !cond() {
 		select {
 		case <-limit:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,10 +62,7 @@ func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
 	w.until("all parked", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 100 })
 	tr.mend()
 	w.until("it drains", func() bool { return w.number(`SELECT count(*) FROM effect`) > 0 })
-	for range 300 {
-		w.move("a")
-	}
-	w.move("b")
+	w.move(append(slices.Repeat([]string{"a"}, 300), "b")...)
 	w.until("the other key's event", func() bool { return w.number(`SELECT count(*) FROM effect WHERE key = 'b'`) == 1 })
 	if n := w.number(`SELECT count(*) FROM effect WHERE key = 'a'`); n > 90 {
 		t.Errorf("b waited for %d events of a", n)

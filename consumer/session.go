@@ -13,7 +13,7 @@ import (
 
 // session is one run of a group's member.
 //
-// Locks: flushing is taken before mu; mu is held for bookkeeping only, never
+// Locks: flushing is taken before throttling, and that before mu; mu is held for bookkeeping only, never
 // across the database or the broker.
 type session struct {
 	*Group
@@ -34,13 +34,13 @@ type session struct {
 	down       atomic.Bool   // infrastructure is missing, as far as told
 
 	flushing   sync.Mutex
-	throttling sync.Mutex // taken before mu
-	cooled     []place    // partitions whose hot lane has drained, for unthrottle
+	throttling sync.Mutex
 
 	mu       sync.Mutex
 	parts    map[place]*partition
 	inFlight int
 	bytes    int
+	cooled   []place // partitions whose hot lane has drained, for unthrottle
 }
 
 func newSession(g *Group, ctx context.Context) *session { //nolint:revive // ctx is the handlers', not the call's

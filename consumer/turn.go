@@ -4,10 +4,11 @@ import "time"
 
 // How long bundles take turns after a conflict, and how long one waits for its
 // turn before it goes all the same: its turn may be held by a handler that
-// waits for something else.
+// waits for something else. Going at once could cost a deadlock, which takes as
+// long by the server's default.
 const (
 	turnsFor = 30 * time.Second
-	turnWait = 200 * time.Millisecond
+	turnWait = time.Second
 )
 
 // contended notes that two transactions stood in each other's way. Those of
