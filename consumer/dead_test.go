@@ -202,6 +202,26 @@ func TestAnEventTooLargeToCopyIsCopiedByReference(t *testing.T) {
 	}
 }
 
+// A topic that takes no copy at all: that is told, and tried again later.
+func TestACopyThatIsRefusedHoldsUpNoRedrive(t *testing.T) {
+	w := newWorld(t, 1)
+	err := broker.Declare(t.Context(), w.producer, w.engine.Capabilities,
+		broker.Topic{Name: DeadTopic(w.contract.Topic, w.group), Partitions: 1, MaxMessageBytes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := breaks("a")
+	w.start(b.keep, atOnce)
+	w.move("a", "a")
+	w.until("its copy is refused", func() bool {
+		k := w.deadKeys(DeadFilter{})
+		return len(k) == 1 && strings.Contains(k[0].CopyError, "MESSAGE_TOO_LARGE") && k[0].CopiedAt == nil
+	})
+	b.mended.Store(true)
+	w.redrive(DeadFilter{})
+	w.settled()
+}
+
 func TestWhatCannotBeReadDiesWithItsBytes(t *testing.T) {
 	w := newWorld(t, 1)
 	cut, astray := w.recordOf(moved{"a", 99}), w.recordOf(moved{"b", 99})
