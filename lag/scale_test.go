@@ -1,0 +1,132 @@
+package lag
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// fill gives every partition some records and every group a place of its own
+// on each.
+func (w *world) fill(partitions, groups int) {
+	w.t.Helper()
+	var recs []*kgo.Record
+	for p := range partitions {
+		for i := range 4 {
+			recs = append(recs, &kgo.Record{
+				Topic: w.topic, Partition: int32(p), Value: []byte("v"), Timestamp: time.Now().Add(time.Duration(i-4) * time.Hour),
+			})
+		}
+	}
+	if err := w.cl.ProduceSync(w.t.Context(), recs...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for g := range groups {
+		all.Go(func() {
+			var os kadm.Offsets
+			for p := range partitions {
+				os.AddOffset(w.topic, int32(p), int64(g%4), -1)
+			}
+			if err := w.adm.CommitAllOffsets(w.t.Context(), fmt.Sprintf("%s-%d", w.group, g), os); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func names(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("%s-%d", prefix, i))
+	}
+	return out
+}
+
+func TestARoundCostsTheSameForManyGroups(t *testing.T) {
+	const partitions, groups = 50, 40
+	cfg := quick()
+	w := newWorld(t, partitions, cfg)
+	w.m.cfg.Groups = names(w.group, groups)
+	w.fill(partitions, groups)
+	var s *Snapshot
+	// Groups share what is read: four places of each partition, whatever the groups.
+	w.eventually("every time is exact", func() bool {
+		s = w.m.Look(t.Context())
+		return len(s.Groups) == groups && s.Groups[0].Seconds != nil && s.Groups[groups-1].Seconds != nil && s.Round.Reads == 0
+	})
+	for _, g := range s.Groups {
+		for _, p := range g.Partitions {
+			if !p.Exact || p.Seconds == nil || *p.Lag != 4-*p.Committed || *p.Seconds < 3500*float64(*p.Lag) {
+				t.Fatalf("%+v", p)
+			}
+		}
+	}
+	// list, describe, offsets, metadata, ends, starts; some room for a broker
+	// that has to be found again.
+	if s.Round.Requests > 10 {
+		t.Errorf("%d requests in a round of %d groups", s.Round.Requests, groups)
+	}
+}
+
+func TestReadsAreBoundedAndEstimatedMeanwhile(t *testing.T) {
+	cfg := quick()
+	cfg.Reads = 30 // three a round
+	w := newWorld(t, 20, cfg)
+	w.m.cfg.Groups = names(w.group, 1)
+	w.fill(20, 1)
+	for range 7 {
+		if s := w.m.Look(t.Context()); s.Round.Reads > 3 {
+			t.Fatalf("%d reads in a round", s.Round.Reads)
+		}
+	}
+	for _, p := range w.m.Latest().Groups[0].Partitions {
+		if !p.Exact {
+			t.Errorf("never asked: %+v", p)
+		}
+	}
+}
+
+// BenchmarkRound is a look at 100 groups on a topic of 1,000 partitions, all
+// behind. Run it with -benchtime 20x.
+func BenchmarkRound(b *testing.B) {
+	if os.Getenv("WAYBILL_BENCH_LAG") == "" {
+		b.Skip("set WAYBILL_BENCH_LAG=1: it fills a topic of 1,000 partitions")
+	}
+	b.Run("1000x100", func(b *testing.B) {
+		cfg := quick()
+		cfg.Every, cfg.Timeout, cfg.Reads = 5*time.Second, 30*time.Second, 200
+		w := newWorld(b, 1000, cfg)
+		w.m.cfg.Groups = names(w.group, 100)
+		began := time.Now()
+		w.fill(1000, 100)
+		b.Logf("filled after %s", time.Since(began))
+		for range 3 {
+			w.m.Look(b.Context())
+		}
+		var requests, reads int64
+		cpu := processor()
+		b.ResetTimer()
+		for range b.N {
+			s := w.m.Look(b.Context())
+			requests += s.Round.Requests
+			reads += int64(s.Round.Reads)
+			b.Logf("round %+v", s.Round)
+		}
+		b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
+		b.ReportMetric(float64(reads)/float64(b.N), "reads/op")
+		b.ReportMetric((processor()-cpu).Seconds()*1000/float64(b.N), "cpu-ms/op")
+	})
+}
+
+func processor() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
