@@ -124,7 +124,11 @@ func (m *Monitor) measure(v *survey, at spot, s stand, t *track, log *logMemory,
 		behind := max(0, v.at.Sub(when).Seconds())
 		p.Seconds, p.Exact = &behind, exact
 	}
+	first := !t.ever
 	t.move(v.at, *s.from, lag > 0, m.cfg)
+	if first && lag > 0 {
+		t.stood(s.saved, v.at, p.Seconds)
+	}
 	p.Out = t.out.value()
 	if log != nil {
 		p.In = log.end.value()

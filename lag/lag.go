@@ -158,12 +158,12 @@ func (m *Monitor) Look(ctx context.Context) *Snapshot {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	began, before := time.Now(), m.requests.n.Load()
-	ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
+	asking, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
 	defer cancel()
-	v := m.survey(ctx)
-	m.memory.see(v, m.cfg)
+	v := m.survey(asking)
+	m.memory.see(v)
 	m.stamps.see(v)
-	m.readStamps(ctx, v)
+	m.readStamps(asking, v)
 	m.round++
 	s := m.judgeAll(v)
 	s.Round = Round{
@@ -177,7 +177,7 @@ func (m *Monitor) Look(ctx context.Context) *Snapshot {
 // tell logs what went wrong once, not each time it still is.
 func (m *Monitor) tell(ctx context.Context, v *survey) {
 	said := v.problem()
-	if said == m.refused || ctx.Err() != nil && said == "" {
+	if said == m.refused || ctx.Err() != nil { // what fails while it stops fails of that
 		return
 	}
 	m.refused = said

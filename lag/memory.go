@@ -13,7 +13,7 @@ const (
 )
 
 // moments is how much of a group's past is kept, as many rounds.
-const moments = 60
+const moments = 120
 
 // memory is what a monitor knows from earlier rounds. What was not seen in a
 // round that knew everything is forgotten.
@@ -61,7 +61,7 @@ func newMemory() *memory {
 
 // see takes in what a survey learned of the logs. While the broker is away
 // nothing is known, and nothing forgotten.
-func (m *memory) see(v *survey, _ Config) {
+func (m *memory) see(v *survey) {
 	if v.broker != nil {
 		return
 	}
@@ -126,6 +126,22 @@ func (t *track) move(now time.Time, at int64, behind bool, c Config) {
 	}
 	t.ever, t.at = true, at
 	t.out.see(now, at, rateWindow)
+}
+
+// stood takes the database's word for how long a place stands still, where this
+// is the first look at it. It does not stand for longer than there is something
+// to read.
+func (t *track) stood(at, now time.Time, seconds *float64) {
+	if seconds == nil || at.IsZero() {
+		return
+	}
+	there := now.Add(-time.Duration(*seconds * float64(time.Second)))
+	if there.After(at) {
+		at = there
+	}
+	if at.Before(t.still) {
+		t.still = at
+	}
 }
 
 // lateness takes in the time behind and says for how long it has been too

@@ -1,13 +1,16 @@
 package lag
 
+import "time"
+
 // stand is where a group is on a partition, by all that a survey was told.
 type stand struct {
 	start, committed, end *int64
 	ours                  bool
-	from                  *int64 // where it reads next; nil: unknown
-	lost                  int64  // went before it was read
-	fault                 string // what is wrong with the committed place
-	rewound               bool   // the group begins the partition again
+	from                  *int64    // where it reads next; nil: unknown
+	saved                 time.Time // when the database last heard that it moved
+	lost                  int64     // went before it was read
+	fault                 string    // what is wrong with the committed place
+	rewound               bool      // the group begins the partition again
 }
 
 // places is every partition that a group reads: of its topics all there are,
@@ -69,7 +72,7 @@ func (v *survey) standOurs(g *told, at spot, s stand) stand {
 		s.from = s.start
 		return s
 	}
-	s.committed = &w.next
+	s.committed, s.saved = &w.next, w.saved
 	switch {
 	case w.topicID != v.topics[at.topic].id:
 		s.from, s.rewound, s.fault = s.start, true, "the topic was made anew, and is read from its start"

@@ -231,3 +231,22 @@ func TestLateThenFiringThenWell(t *testing.T) {
 	w.mark(0, 5)
 	w.until("no longer late", 0, func(p Partition) bool { return p.State == OK })
 }
+
+func TestAStallIsSeenAtTheFirstLookWhereTheDatabaseKnows(t *testing.T) {
+	cfg := quick()
+	cfg.StallAfter = time.Minute
+	w := newWorld(t, 2, cfg)
+	w.join()
+	w.publish(0, 5, time.Hour)
+	w.publish(1, 5, 0)
+	w.mark(0, 2)
+	w.mark(1, 2)
+	w.exec(`UPDATE waybill.watermark SET updated_at = now() - interval '10 minutes'`)
+	if p := w.look(0); p.State != Stalled || !strings.Contains(p.Why, "for 10m") {
+		t.Errorf("%+v", p)
+	}
+	// What came a moment ago cannot have been waiting for ten minutes.
+	if p := w.look(1); p.State != OK {
+		t.Errorf("%+v", p)
+	}
+}

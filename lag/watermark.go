@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,6 +14,7 @@ import (
 type mark struct {
 	topicID [16]byte
 	next    int64
+	saved   time.Time
 }
 
 // readDatabase reads the watermarks and parked events of all groups.
@@ -30,7 +32,7 @@ func (m *Monitor) readDatabase(ctx context.Context, v *survey) {
 }
 
 func (m *Monitor) readMarks(ctx context.Context, v *survey) error {
-	rows, err := m.deps.DB.Query(ctx, `SELECT group_name, topic, partition, topic_id, next_offset
+	rows, err := m.deps.DB.Query(ctx, `SELECT group_name, topic, partition, topic_id, next_offset, updated_at
 		FROM waybill.watermark WHERE $1::text[] IS NULL OR group_name = ANY($1) LIMIT $2`,
 		m.cfg.Groups, m.cfg.MaxPartitions)
 	if notThere(err) {
@@ -42,7 +44,7 @@ func (m *Monitor) readMarks(ctx context.Context, v *survey) error {
 	var name string
 	var at spot
 	var w mark
-	_, err = pgx.ForEachRow(rows, []any{&name, &at.topic, &at.partition, &w.topicID, &w.next}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&name, &at.topic, &at.partition, &w.topicID, &w.next, &w.saved}, func() error {
 		g := v.group(name)
 		if g.marks == nil {
 			g.marks, g.ours = map[spot]mark{}, map[string]bool{}
