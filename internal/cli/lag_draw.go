@@ -123,7 +123,11 @@ func behindText(seconds *float64, exact bool) string {
 	if seconds == nil {
 		return "unknown"
 	}
-	text := duration(time.Duration(*seconds * float64(time.Second)).Round(100 * time.Millisecond))
+	behind, fine := time.Duration(*seconds*float64(time.Second)), time.Millisecond
+	if behind >= time.Second {
+		fine = time.Second
+	}
+	text := duration(behind.Round(fine))
 	if !exact {
 		text = "~" + text
 	}
