@@ -107,6 +107,7 @@ type Monitor struct {
 	refused string // the last error that was logged
 
 	latest atomic.Pointer[Snapshot]
+	ready  chan struct{}
 }
 
 // fetchVersion is the last one that names topics, which is what one has at
@@ -123,7 +124,7 @@ func New(deps Deps, cfg Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{deps: deps, cfg: cfg, cl: cl, requests: requests, memory: newMemory(), stamps: newStamps()}
+	m := &Monitor{deps: deps, cfg: cfg, cl: cl, requests: requests, memory: newMemory(), stamps: newStamps(), ready: make(chan struct{})}
 	if cfg.Metrics != nil {
 		cfg.Metrics.MustRegister(&collector{m})
 	}
@@ -152,6 +153,9 @@ func (m *Monitor) Run(ctx context.Context) error {
 // Latest is what the last round saw; nil before the first.
 func (m *Monitor) Latest() *Snapshot { return m.latest.Load() }
 
+// Ready is closed when the first round has ended, whatever it came to know.
+func (m *Monitor) Ready() <-chan struct{} { return m.ready }
+
 // Look makes one round. What it needs two rounds to know, as rates and whether
 // anything moves, it knows from the rounds before.
 func (m *Monitor) Look(ctx context.Context) *Snapshot {
@@ -170,7 +174,9 @@ func (m *Monitor) Look(ctx context.Context) *Snapshot {
 		Number: m.round, Took: time.Since(began).Seconds(), Requests: m.requests.n.Load() - before, Reads: v.reads,
 	}
 	m.tell(ctx, v)
-	m.latest.Store(s)
+	if m.latest.Swap(s) == nil {
+		close(m.ready)
+	}
 	return s
 }
 

@@ -43,7 +43,7 @@ type Group struct {
 	Capacity *float64 `json:"capacity_per_member"`
 
 	History    []Moment    `json:"history"`
-	Partitions []Partition `json:"partitions"` // by topic and number
+	Partitions []Partition `json:"partitions,omitempty"` // by topic and number
 	Error      string      `json:"error,omitempty"`
 }
 

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -53,7 +52,14 @@ func (a *App) startMonitor(ctx context.Context) error {
 	e := alert.New(alert.Deps{DB: a.engines.db, Read: a.readings}, alert.Config{
 		Rules: rules, Sinks: sinks(a.cfg.Alerts), Every: a.cfg.Lag.Every, Logger: a.log,
 	})
-	a.stack.run(ctx, "alerts", e.Run)
+	a.stack.run(ctx, "alerts", func(ctx context.Context) error {
+		select {
+		case <-a.monitor.Ready():
+			return e.Run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	return nil
 }
 
@@ -103,18 +109,12 @@ func ScaleGoal(c config.Scale, group string) lag.Goal {
 	return lag.Goal{Drain: g.Drain, Min: g.Min, Max: g.Max, Workers: g.Workers}
 }
 
-// errNotSeen says that no round has ended yet.
-var errNotSeen = errors.New("no look at the groups has ended yet")
-
 // stale is how many rounds a snapshot is good for: one that hangs must not be
 // taken for how things are.
 const stale = 10
 
 func (a *App) readings(context.Context) ([]alert.Reading, error) {
 	s := a.monitor.Latest()
-	if s == nil {
-		return nil, errNotSeen
-	}
 	if age := time.Since(s.At); age > max(time.Minute, stale*a.cfg.Lag.Every) {
 		return nil, fmt.Errorf("the last look at the groups was %s ago", age.Round(time.Second))
 	}
