@@ -295,3 +295,14 @@ func TestAnAlertOfARuleThatIsNoMoreEnds(t *testing.T) {
 		t.Error(hook.got()[1])
 	}
 }
+
+// The addresses of many receivers are all their secret there is.
+func TestAFailureDoesNotTellTheAddress(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, address := range []string{gone.URL + "/services/hush", "http://\x7f/hush"} {
+		if err := Webhook(address, nil).Send(t.Context(), Notice{}); err == nil || strings.Contains(err.Error(), "hush") {
+			t.Error(err)
+		}
+	}
+}

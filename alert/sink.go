@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func (s logSink) Send(ctx context.Context, n Notice) error {
 // which would take the text, and a header's secret, to somebody else; and reads
 // little of the answer.
 type poster struct {
-	url     string
+	address string
 	headers map[string]string
 	client  *http.Client
 }
@@ -52,9 +53,9 @@ func (p *poster) post(ctx context.Context, body any) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address, bytes.NewReader(b))
 	if err != nil {
-		return err
+		return errors.New("the address cannot be asked") // not quoted: it may be the secret
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "waybill")
@@ -62,6 +63,9 @@ func (p *poster) post(ctx context.Context, body any) error {
 		req.Header.Set(k, v)
 	}
 	resp, err := p.client.Do(req)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return failed.Err // without the address, whose path may be the secret
+	}
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (m *Monitor) judgeGroup(v *survey, g *told, places []spot) Group {
 		mem.seen = g
 	}
 	out.Drain = drainIn(out.Lag, out.In, out.Out)
-	m.parked(v, g, &out)
+	m.countParked(v, g, &out)
 	out.DeadLetters = v.deadLetters(g.name)
 	out.Capacity = mem.capable(&out)
 	out.History = mem.remember(Moment{v.at, out.Lag, out.Seconds})
@@ -188,7 +188,7 @@ func sum[T int64 | float64](a, b *T) *T {
 	return &n
 }
 
-func (m *Monitor) parked(v *survey, g *told, out *Group) {
+func (m *Monitor) countParked(v *survey, g *told, out *Group) {
 	if m.deps.DB == nil || v.database != nil {
 		return
 	}

@@ -103,6 +103,7 @@ type Monitor struct {
 	looking sync.Mutex // one round at a time
 	memory  *memory
 	stamps  *stamps
+	parked  parkedRows
 	round   int64
 	refused string // the last error that was logged
 

@@ -66,8 +66,12 @@ func TestAStalledPartitionNamesItsOffsetAndTheBlockingKey(t *testing.T) {
 	w.mark(0, 2)
 	w.join()
 	w.park(0, 1, "account-7\x1b[31m", "no such account\n")
-	p := w.until("stalled", 0, func(p Partition) bool { return p.State == Stalled })
-	if p.At == nil || *p.At != 2 || p.Blocked == nil || p.Blocked.Offset != 1 || p.Blocked.Attempts != 3 {
+	w.exec(`INSERT INTO waybill.parked (group_name, topic, partition, "offset", key, event_id, type, tenant, subject,
+			sequence, record_time, header_names, header_values, state)
+		SELECT group_name, topic, partition, 2, key, gen_random_uuid(), type, tenant, subject, 2, now(), '{}', '{}', 'waiting'
+		FROM waybill.parked`)
+	p := w.until("stalled", 0, func(p Partition) bool { return p.State == Stalled && p.Blocked != nil && *p.At == 2 })
+	if p.At == nil || *p.At != 2 || p.Blocked == nil || p.Blocked.Keys != 1 || p.Blocked.Events != 2 || p.Blocked.Offset != 1 || p.Blocked.Attempts != 3 {
 		t.Errorf("%+v", p)
 	}
 	if !strings.Contains(p.Why, "account-7?[31m") || !strings.Contains(p.Why, "no such account") {
@@ -78,13 +82,11 @@ func TestAStalledPartitionNamesItsOffsetAndTheBlockingKey(t *testing.T) {
 	}
 	// It moves on, but the key still waits: nothing is silently stuck.
 	w.mark(0, 5)
-	if p := w.look(0); p.State != Stalled || *p.At != 1 || *p.Lag != 0 {
-		t.Errorf("a key that stands while its partition goes on: %+v", p)
-	}
+	w.until("a key that stands while its partition goes on", 0, func(p Partition) bool {
+		return p.State == Stalled && *p.At == 1 && *p.Lag == 0
+	})
 	w.exec(`DELETE FROM waybill.parked`)
-	if p := w.look(0); p.State != OK {
-		t.Errorf("mended: %+v", p)
-	}
+	w.until("mended", 0, func(p Partition) bool { return p.State == OK })
 }
 
 func TestBehindWithoutAMemberIsTold(t *testing.T) {

@@ -58,36 +58,70 @@ func (m *Monitor) readMarks(ctx context.Context, v *survey) error {
 	return nil
 }
 
-// readParked reads of each partition the key that waits longest. The table is
-// as long as what has failed, and its index begins with these columns.
+// parkedShare is the part of the time that may be spent on counting parked
+// events. There may be millions of them, when it takes a while.
+const parkedShare = 20
+
+// readParked reads of each partition the key that waits longest, and how much
+// waits. A table that takes long is read more seldom, and what it last said
+// holds meanwhile.
 func (m *Monitor) readParked(ctx context.Context, v *survey) error {
-	rows, err := m.deps.DB.Query(ctx, `SELECT DISTINCT ON (group_name, topic, partition)
-			group_name, topic, partition, key, "offset", error, attempts, parked_at,
-			count(*) OVER here, count(*) FILTER (WHERE state <> 'waiting') OVER here
-		FROM waybill.parked WHERE $1::text[] IS NULL OR group_name = ANY($1)
-		WINDOW here AS (PARTITION BY group_name, topic, partition)
-		ORDER BY group_name, topic, partition, seq LIMIT $2`, m.cfg.Groups, m.cfg.MaxPartitions)
+	if began := time.Now(); m.parked.rows == nil || !began.Before(m.parked.next) {
+		rows, err := m.queryParked(ctx)
+		if err != nil {
+			m.parked.rows = nil
+			return fmt.Errorf("read parked events: %w", err)
+		}
+		m.parked.rows, m.parked.next = rows, time.Now().Add(parkedShare*time.Since(began))
+	}
+	for at, b := range m.parked.rows {
+		v.group(at.group).parked[at.spot] = b
+	}
+	return nil
+}
+
+// pair is a group and a partition.
+type pair struct {
+	group string
+	spot
+}
+
+// parkedRows is what was last read of the parked events.
+type parkedRows struct {
+	rows map[pair]*Blocked
+	next time.Time // to be read again
+}
+
+func (m *Monitor) queryParked(ctx context.Context) (map[pair]*Blocked, error) {
+	out := map[pair]*Blocked{}
+	rows, err := m.deps.DB.Query(ctx, `SELECT h.group_name, h.topic, h.partition, key, "offset", error, attempts, parked_at, keys, events
+		FROM (SELECT DISTINCT ON (group_name, topic, partition) *, count(*) OVER (PARTITION BY group_name, topic, partition) AS keys
+			FROM waybill.parked WHERE state <> 'waiting' AND ($1::text[] IS NULL OR group_name = ANY($1))
+			ORDER BY group_name, topic, partition, seq) h
+		JOIN (SELECT group_name, topic, partition, count(*) AS events FROM waybill.parked
+			WHERE $1::text[] IS NULL OR group_name = ANY($1) GROUP BY 1, 2, 3) c
+			ON (c.group_name, c.topic, c.partition) = (h.group_name, h.topic, h.partition)
+		LIMIT $2`, m.cfg.Groups, m.cfg.MaxPartitions)
 	if notThere(err) {
-		return nil
+		return out, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read parked events: %w", err)
+		return nil, err
 	}
-	var name string
-	var at spot
+	var at pair
 	var key []byte
 	var b Blocked
-	into := []any{&name, &at.topic, &at.partition, &key, &b.Offset, &b.Error, &b.Attempts, &b.Since, &b.Events, &b.Keys}
+	into := []any{&at.group, &at.topic, &at.partition, &key, &b.Offset, &b.Error, &b.Attempts, &b.Since, &b.Keys, &b.Events}
 	_, err = pgx.ForEachRow(rows, into, func() error {
 		one := b
 		one.Key, one.Error = printable(string(key), 128), printable(b.Error, 512)
-		v.group(name).parked[at] = &one
+		out[at] = &one
 		return nil
 	})
 	if err != nil && !notThere(err) {
-		return fmt.Errorf("read parked events: %w", err)
+		return nil, err
 	}
-	return nil
+	return out, nil
 }
 
 // notThere tells that the tables of groups are not, as where a database serves

@@ -115,13 +115,11 @@ func watchLag(ctx context.Context, out io.Writer, m *lag.Monitor, asJSON bool, g
 		if ctx.Err() != nil {
 			return nil
 		}
-		err := error(nil)
+		show := func() error { return drawLag(out, s, paint(out), len(groups) > 0) }
 		if asJSON {
-			err = printJSON(out, partitions(s))
-		} else {
-			err = drawLag(out, s, paint(out), len(groups) > 0)
+			show = func() error { return printJSON(out, partitions(s)) }
 		}
-		if err != nil {
+		if err := show(); err != nil {
 			return err
 		}
 		select {
