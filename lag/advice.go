@@ -65,12 +65,12 @@ func Advise(g *Group, goal Goal) Advice {
 	}
 	a.Replicas = a.within(goal, now)
 	switch {
-	case g.Members == nil || a.Lag == nil:
-		a.Reason = "how far it is behind is unknown: left as it is"
 	case len(a.Stalled) == len(g.Partitions):
 		a.Reason = "every partition is stalled: mend the cause, more replicas would not help"
-	case *g.Members == 0:
-		a.Replicas, a.Reason = a.within(goal, max(now, 1)), "nobody reads: start it"
+	case g.Members != nil && *g.Members == 0:
+		a.Replicas, a.Reason = a.within(goal, 1), "nobody reads: start it"
+	case g.Members == nil || a.Lag == nil:
+		a.Reason = "how far it is behind is unknown: left as it is"
 	case in == nil:
 		a.Reason = "rates are not known yet: left as it is"
 	case g.Capacity == nil || *g.Capacity <= 0:

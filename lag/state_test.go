@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestTimeBehindIsTheAgeOfTheRecordThatIsReadNext(t *testing.T) {
@@ -154,6 +155,7 @@ func TestATopicMadeAnewIsARewindOfOurGroups(t *testing.T) {
 	}
 	w.until("the topic is gone", 0, func(p Partition) bool { return p.State == Unknown && p.Lag == nil })
 	w.declare(1)
+	w.cl = w.engine.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner())) // the other knows the old topic's id
 	w.publish(0, 4, 0)
 	p := w.until("it is another", 0, func(p Partition) bool { return p.Lag != nil })
 	if p.State != Rewound || *p.Lag != 4 || !strings.Contains(p.Why, "made anew") {
