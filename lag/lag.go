@@ -23,6 +23,7 @@ package lag
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -123,11 +124,14 @@ func New(deps Deps, cfg Config) (*Monitor, error) {
 	requests := &counter{}
 	cl, err := deps.Client(kgo.WithHooks(requests), kgo.MaxVersions(versions), kgo.RequestTimeoutOverhead(cfg.Timeout))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lag: %w", err)
 	}
 	m := &Monitor{deps: deps, cfg: cfg, cl: cl, requests: requests, memory: newMemory(), stamps: newStamps(), ready: make(chan struct{})}
 	if cfg.Metrics != nil {
-		cfg.Metrics.MustRegister(&collector{m})
+		if err := cfg.Metrics.Register(&collector{m}); err != nil {
+			cl.Close()
+			return nil, fmt.Errorf("register metrics of lag: %w", err)
+		}
 	}
 	return m, nil
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker/brokertest"
+	"github.com/waybillhq/waybill/broker/embedded"
 )
 
 // fill gives every partition some records and every group a place of its own
@@ -102,7 +105,16 @@ func TestMeasureARound(t *testing.T) {
 	}
 	cfg := quick()
 	cfg.Every, cfg.Timeout, cfg.Reads = 5*time.Second, 30*time.Second, 200
-	w := newWorld(t, 1000, cfg)
+	b, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Logger: cfg.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil { // it closes a file of each partition, which may take longer than it allows itself
+			t.Log(err)
+		}
+	})
+	w := newWorldOn(t, &brokertest.Engine{Config: b.Client(), Capabilities: b.Capabilities()}, 1000, cfg)
 	w.m.cfg.Groups = names(w.group, 100)
 	w.fill(1000, 100)
 	for range 10 {

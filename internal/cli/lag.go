@@ -44,7 +44,7 @@ over --over. What is not known is shown as unknown, never as zero.`,
 			return err
 		}
 		if missing := absent(groups, s); s.Error == "" && missing != "" {
-			return fmt.Errorf("group %s does not exist or has read nothing; see waybill groups", missing)
+			return noGroup(missing)
 		}
 		if *asJSON {
 			return errors.Join(printJSON(out, partitions(s)), problem(s))
@@ -115,6 +115,9 @@ func watchLag(ctx context.Context, out io.Writer, m *lag.Monitor, asJSON bool, g
 		if ctx.Err() != nil {
 			return nil
 		}
+		if missing := absent(groups, s); s.Error == "" && missing != "" {
+			return noGroup(missing)
+		}
 		show := func() error { return drawLag(out, s, paint(out), len(groups) > 0) }
 		if asJSON {
 			show = func() error { return printJSON(out, partitions(s)) }
@@ -128,6 +131,10 @@ func watchLag(ctx context.Context, out io.Writer, m *lag.Monitor, asJSON bool, g
 		case <-tick.C:
 		}
 	}
+}
+
+func noGroup(name string) error {
+	return fmt.Errorf("group %s does not exist or has read nothing; see waybill groups", name)
 }
 
 // absent is the first of groups that was not found, empty if there is none.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -45,7 +44,7 @@ Goals of single groups may stand in the configuration file under scale.`,
 			return err
 		}
 		if missing := absent(groups, s); s.Error == "" && missing != "" {
-			return fmt.Errorf("group %s does not exist or has read nothing; see waybill groups", missing)
+			return noGroup(missing)
 		}
 		all := []lag.Advice{}
 		for i := range s.Groups {
