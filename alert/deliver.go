@@ -104,8 +104,9 @@ func (e *Engine) claim(ctx context.Context, s Sink) (n Notice, heard string, att
 	var ended *time.Time
 	err = e.deps.DB.QueryRow(ctx, `WITH due AS (
 			SELECT rule, group_name, sink FROM waybill.alert_notices
-			WHERE sink = $1 AND next_at <= now() ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-		UPDATE waybill.alert_notices o SET next_at = now() + $2::interval, attempts = o.attempts + 1
+			WHERE sink = $1 AND next_at <= now() AND claimed_until <= now()
+			ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+		UPDATE waybill.alert_notices o SET claimed_until = now() + $2::interval, attempts = o.attempts + 1
 		FROM due JOIN waybill.alerts a USING (rule, group_name)
 		WHERE o.rule = due.rule AND o.group_name = due.group_name AND o.sink = due.sink
 		RETURNING a.rule, a.group_name, a.severity, a.text, a.since, a.fired_at, a.resolved_at, o.heard, o.attempts`,
@@ -130,7 +131,7 @@ func (e *Engine) settle(ctx context.Context, s Sink, n Notice) error {
 			next = time.Now().Add(r).Format(time.RFC3339Nano)
 		}
 		// Unless it has ended or begun anew meanwhile, of which it is still to hear.
-		_, err := e.deps.DB.Exec(ctx, `UPDATE waybill.alert_notices o SET heard = 'firing', attempts = 0, error = '',
+		_, err := e.deps.DB.Exec(ctx, `UPDATE waybill.alert_notices o SET heard = 'firing', attempts = 0, error = '', claimed_until = '-infinity',
 				next_at = CASE WHEN a.resolved_at IS NULL THEN $4::timestamptz ELSE now() END
 			FROM waybill.alerts a WHERE a.rule = o.rule AND a.group_name = o.group_name
 				AND o.rule = $1 AND o.group_name = $2 AND o.sink = $3 AND o.fired_at = $5`,
@@ -148,7 +149,7 @@ func (e *Engine) settle(ctx context.Context, s Sink, n Notice) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE waybill.alert_notices SET heard = 'resolved', next_at = 'infinity'
+		if _, err := tx.Exec(ctx, `UPDATE waybill.alert_notices SET heard = 'resolved', next_at = 'infinity', claimed_until = '-infinity'
 			WHERE rule = $1 AND group_name = $2 AND sink = $3`, n.Rule, n.Group, s.Name()); err != nil {
 			return err
 		}
@@ -172,7 +173,7 @@ func (e *Engine) later(ctx context.Context, s Sink, n Notice, attempts int, caus
 	}
 	pause := min(retryFirst<<min(attempts, 10), retryMost)
 	pause = pause/2 + rand.N(pause/2) //nolint:gosec // jitter
-	_, err := e.deps.DB.Exec(ctx, `UPDATE waybill.alert_notices SET next_at = now() + $4::interval, error = $5
+	_, err := e.deps.DB.Exec(ctx, `UPDATE waybill.alert_notices SET next_at = now() + $4::interval, error = $5, claimed_until = '-infinity'
 		WHERE rule = $1 AND group_name = $2 AND sink = $3`, n.Rule, n.Group, s.Name(), pause, cut(cause.Error(), 512))
 	return wrap("leave a notice for later", err)
 }

@@ -115,9 +115,9 @@ func (e *Engine) fire(ctx context.Context, r *Rule, c change) error {
 
 func (e *Engine) resolve(ctx context.Context, rule, group, text string) error {
 	return pgx.BeginFunc(ctx, e.deps.DB, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE waybill.alerts SET resolved_at = now(), text = $3
+		ended, err := tx.Exec(ctx, `UPDATE waybill.alerts SET resolved_at = now(), text = $3
 			WHERE rule = $1 AND group_name = $2 AND resolved_at IS NULL`, rule, group, text)
-		if err == nil {
+		if err == nil && ended.RowsAffected() > 0 { // or another process saw it first
 			_, err = tx.Exec(ctx, `UPDATE waybill.alert_notices SET attempts = 0, next_at = now()
 				WHERE rule = $1 AND group_name = $2`, rule, group)
 		}

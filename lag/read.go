@@ -16,6 +16,9 @@ const (
 	readSpots     = 256
 	readBytes     = 8 << 20
 	readSpotBytes = 64 << 10
+	// largeCosts is what a request counts for, in records, that brought little
+	// since batches are large: it moved as much as one that brought many.
+	largeCosts = 32
 )
 
 // readStamps reads the records that groups stand at, as many as the budget of a
@@ -41,8 +44,12 @@ func (m *Monitor) readStamps(ctx context.Context, v *survey) {
 	for budget > 0 && len(open) > 0 && ctx.Err() == nil {
 		var chunk []place
 		chunk, open = m.choose(open, min(budget, readSpots))
-		budget -= len(chunk)
 		left := m.fetch(ctx, v, chunk, decompress)
+		served := len(chunk) - len(left)
+		budget -= max(served, 1)
+		if len(left) > served {
+			budget -= largeCosts
+		}
 		// What did not fit beside the others is asked again first, if any fitted.
 		if len(left) < len(chunk) {
 			open = append(left, open...)

@@ -22,6 +22,7 @@ CREATE TABLE waybill.alert_notices (
     heard      text        NOT NULL DEFAULT '' CHECK (heard IN ('', 'firing', 'resolved')),
     attempts   integer     NOT NULL DEFAULT 0,
     next_at    timestamptz NOT NULL DEFAULT now(),
+    claimed_until timestamptz NOT NULL DEFAULT '-infinity', -- somebody is telling it just now
     error      text        NOT NULL DEFAULT '',
     PRIMARY KEY (rule, group_name, sink),
     FOREIGN KEY (rule, group_name) REFERENCES waybill.alerts ON DELETE CASCADE
