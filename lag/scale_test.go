@@ -3,7 +3,6 @@ package lag
 import (
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,19 +29,15 @@ func (w *world) fill(partitions, groups int) {
 	if err := w.cl.ProduceSync(w.t.Context(), recs...).FirstErr(); err != nil {
 		w.t.Fatal(err)
 	}
-	var all sync.WaitGroup
-	for g := range groups {
-		all.Go(func() {
-			var os kadm.Offsets
-			for p := range partitions {
-				os.AddOffset(w.topic, int32(p), int64(g%4), -1)
-			}
-			if err := w.adm.CommitAllOffsets(w.t.Context(), fmt.Sprintf("%s-%d", w.group, g), os); err != nil {
-				w.t.Error(err)
-			}
+	for g := range groups { // one after the other: each is a write to the disk for every partition
+		var os kadm.Offsets
+		for p := range partitions {
+			os.AddOffset(w.topic, int32(p), int64(g%4), -1)
+		}
+		w.eventually("committed", func() bool {
+			return w.adm.CommitAllOffsets(w.t.Context(), fmt.Sprintf("%s-%d", w.group, g), os) == nil
 		})
 	}
-	all.Wait()
 }
 
 func names(prefix string, n int) (out []string) {
