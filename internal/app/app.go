@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/waybillhq/waybill/internal/config"
+	"github.com/waybillhq/waybill/lag"
 )
 
 // Roles that an App can play, in the order they start.
@@ -22,10 +23,11 @@ const (
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
 	RoleCDC       = "cdc"       // changes of tables to log
+	RoleMonitor   = "monitor"   // lag of all groups, alerts, scaling advice
 )
 
 // Roles is every role.
-func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC} }
+func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleMonitor} }
 
 // App is a running Waybill.
 type App struct {
@@ -35,6 +37,7 @@ type App struct {
 	stack    *stack
 	lock     *dirLock
 	engines  *engines
+	monitor  *lag.Monitor // nil unless its role is played
 	started  time.Time
 	httpAddr string
 	demoKey  string
@@ -100,6 +103,9 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	}
 	p, err := a.prepare(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.newMonitor(roles); err != nil {
 		return err
 	}
 	a.startGate(ctx, p.gate, roles)

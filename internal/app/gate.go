@@ -32,7 +32,7 @@ func (a *App) messages() bool { return relay.Mode(a.cfg.Outbox.Relay) == relay.M
 // startGate runs the gate wherever a role may write. Handlers may, also where
 // none does today: a gate that nobody runs is never closed, or never open.
 func (a *App) startGate(ctx context.Context, g *outbox.Gate, roles []string) {
-	if slices.ContainsFunc(roles, func(role string) bool { return role != RoleRelay }) {
+	if slices.ContainsFunc(roles, func(role string) bool { return role != RoleRelay && role != RoleMonitor }) {
 		a.stack.run(ctx, "outbox gate", g.Run)
 	}
 }

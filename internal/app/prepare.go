@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/waybillhq/waybill/alert"
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
@@ -57,7 +58,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
-	if err := pg.Migrate(ctx, db, incident.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
+	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
 		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}

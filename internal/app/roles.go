@@ -36,6 +36,8 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return a.startAPI(ctx, p)
 	case RoleCDC:
 		return a.startCDC(ctx)
+	case RoleMonitor:
+		return a.startMonitor(ctx)
 	}
 	return fmt.Errorf("unknown role %q", role)
 }
@@ -97,7 +99,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
 		Pages: a.pages(p), Ready: a.checks(), Logger: a.log, Registerer: a.metrics,
-		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/internal/app"
+	"github.com/waybillhq/waybill/lag"
 )
 
 func TestAMessageALineAndNoneLost(t *testing.T) {
@@ -55,12 +56,17 @@ func (endless) Read(p []byte) (int, error) {
 
 func TestUnknownIsNeverShownAsZero(t *testing.T) {
 	zero := int64(0)
-	rows := lagRows([]broker.PartitionLag{
-		{Group: "g", Topic: "t"},
-		{Group: "g", Topic: "t", Committed: &zero, End: &zero, Lag: &zero},
-		{Group: "g", Topic: "t", Error: "no leader"},
-	})
-	for i, want := range [][]string{{"none", "unknown", "unknown"}, {"0", "0", "0"}, {"none", "unknown", "unknown: no leader"}} {
+	none := 0.0
+	rows := lagRows([]lag.Partition{
+		{Group: "g", Topic: "t", State: lag.Unknown},
+		{Group: "g", Topic: "t", Committed: &zero, End: &zero, Lag: &zero, Seconds: &none, Exact: true, In: &none, Out: &none, Drain: &none, State: lag.OK},
+		{Group: "g", Topic: "t", Ours: true, State: lag.Unknown},
+	}, painter{})
+	for i, want := range [][]string{
+		{"none", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"},
+		{"0", "0", "0", "0s", "0", "0", "-", "ok"},
+		{"unknown", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"},
+	} {
 		if got := rows[i+1][3:]; !slices.Equal(got, want) {
 			t.Errorf("row %d: %q, want %q", i, got, want)
 		}

@@ -20,7 +20,7 @@ and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 ` + config.EnvBrokers + ` and ` + config.EnvRegistryURL + `.`,
 		Args: cobra.MatchAll(cobra.MinimumNArgs(1), knownRoles),
 	}
-	cmd.Flags().StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages, for the role api")
+	cmd.Flags().StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages, for the role api; without it that of lag, scale and metrics, for monitor")
 	level := logFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, roles []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)

@@ -66,6 +66,7 @@ type Deps struct {
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
+	Monitor    http.Handler               // what /v1/lag and /v1/scale answer
 	Registerer prometheus.Registerer      // takes the API's own metrics
 	Logger     *slog.Logger               // slog.Default() if nil
 }

@@ -19,6 +19,11 @@ func (s *service) operatorRoutes() {
 	if s.Metrics != nil {
 		s.mux.Handle("GET /metrics", onlyHere(s.Metrics))
 	}
+	if s.Monitor != nil {
+		for _, path := range []string{"/v1/lag", "/v1/lag/", "/v1/scale/"} {
+			s.mux.Handle("GET "+path, onlyHere(s.Monitor))
+		}
+	}
 }
 
 // readiness is an answer of /readyz.

@@ -22,8 +22,8 @@ var floors = []struct {
 	prefixes []string
 }{
 	{1, []string{"event", "pg", "incident"}},
-	{2, []string{"registry", "broker"}},
-	{3, []string{"outbox", "cdc", "consumer"}},
+	{2, []string{"registry", "broker", "alert"}},
+	{3, []string{"outbox", "cdc", "consumer", "lag"}},
 	{4, []string{"push", "webhook", "projection", "saga", "journey"}},
 	{5, []string{"logistica"}},
 	{6, []string{"cmd", "internal", "bench", "test"}},
