@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 10
 
-.PHONY: up build test lint bench bench-relay bench-peers e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -39,19 +39,19 @@ test-ledger: setup
 test-ledger-nightly:
 	@$(MAKE) test-ledger KILLS=200
 
-## test-failover: failover slots on Postgres 17 and 18, and the relay's other tests there
+## test-failover: failover slots on Postgres 17 and 18, and the other tests of outbox and cdc there
 test-failover:
 	@test/setup.sh postgres
 	pg/pgtest/fetch.sh 17 18
 	for major in 17 18; do \
-		WAYBILL_TEST_POSTGRES=$$major $(GO) test -count=1 -timeout 15m ./pg/pgtest/ ./pg/wal/ ./outbox/... || exit 1; \
+		WAYBILL_TEST_POSTGRES=$$major $(GO) test -count=1 -timeout 15m ./pg/pgtest/ ./pg/wal/ ./outbox/... ./cdc/ || exit 1; \
 	done
 
 ## test-kafka: the broker's, relay's, consumer's and end-to-end tests on a real Kafka
 test-kafka:
 	@test/setup.sh kafka
 	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
-		./broker/ ./registry/... ./outbox/... ./consumer/... ./push/... ./test/...
+		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./push/... ./test/...
 
 ## bench: create→seen at 100 and 500 orders a second
 bench: build
@@ -62,6 +62,10 @@ bench: build
 bench-relay: build
 	bin/waybill bench relay $(ARGS)
 
+## test-peers: what the comparison with others counts and prints
+test-peers: build setup
+	cd bench/peers && $(GO) test -count=1 -timeout 10m ./...
+
 ## bench-peers: the same events through Waybill's relay and Watermill's forwarder
 bench-peers: build
 	cd bench/peers && $(GO) build -o ../../bin/bench-peers .
@@ -71,6 +75,7 @@ bench-peers: build
 lint: $(BIN)/golangci-lint
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 	$(GO) vet ./...
+	cd bench/peers && $(BIN)/golangci-lint run --allow-parallel-runners ./...
 
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/twmb/avro"
 )
 
@@ -66,10 +67,19 @@ func (c *Contract) Subject() string { return c.Topic + "-" + c.Type }
 // Envelope makes the envelope of a new event with body d that happens now,
 // inheriting tenant and causes from ctx.
 func (c *Contract) Envelope(ctx context.Context, d Data, now time.Time) Envelope {
-	id := NewID()
+	return c.envelope(ctx, NewID(), d, now)
+}
+
+// EnvelopeAt is Envelope for an event that will happen at due: its id carries
+// that moment.
+func (c *Contract) EnvelopeAt(ctx context.Context, d Data, due time.Time) Envelope {
+	return c.envelope(ctx, idAt(due), d, due)
+}
+
+func (c *Contract) envelope(ctx context.Context, id uuid.UUID, d Data, at time.Time) Envelope {
 	e := Envelope{
 		ID: id, Source: c.Source, Type: c.Type, Subject: d.EventKey(),
-		Time: now.UTC(), Sequence: d.EventSequence(),
+		Time: at.UTC(), Sequence: d.EventSequence(),
 	}
 	e.inherit(ctx, id)
 	return e

@@ -168,3 +168,28 @@ func FuzzReadHeaders(f *testing.F) {
 		}
 	})
 }
+
+// Ids of one moment to come ascend in the order they are made, and carry it.
+func TestIDsOfAMomentToComeAscend(t *testing.T) {
+	due := time.Now().Add(100 * 24 * time.Hour).UTC().Truncate(time.Millisecond)
+	c := event.MustContract("things", "/test", `{"type":"record","name":"Thing","fields":[]}`)
+	seen := map[string]bool{}
+	last := ""
+	for range 20_000 {
+		e := c.EnvelopeAt(t.Context(), noThing{c}, due)
+		id := e.ID.String()
+		if id <= last || seen[id] {
+			t.Fatalf("%s after %s", id, last)
+		}
+		if e.ID.Version() != 7 || e.ID.Variant() != uuid.RFC4122 || !event.IDTime(e.ID).Equal(due) || !e.Time.Equal(due) {
+			t.Fatalf("%s: version %d, %s of %s", id, e.ID.Version(), event.IDTime(e.ID), due)
+		}
+		seen[id], last = true, id
+	}
+}
+
+type noThing struct{ c *event.Contract }
+
+func (n noThing) EventContract() *event.Contract { return n.c }
+func (noThing) EventKey() string                 { return "k" }
+func (noThing) EventSequence() int64             { return 0 }

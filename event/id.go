@@ -30,6 +30,23 @@ func IDFloor(t time.Time) uuid.UUID {
 	return id
 }
 
+// idAt is an id of a moment to come. Those that one process makes for the same
+// millisecond ascend if it makes them within twelve days: what is random in
+// other ids is here, for the most part, the low bits of the moment of making. 32
+// bits stay random.
+func idAt(t time.Time) uuid.UUID {
+	made := NewID()
+	const sub = 12 // bits below the millisecond, which NewID counts on
+	n := binary.BigEndian.Uint64(made[:8])
+	n = n>>16<<sub | n&(1<<sub-1)
+	id := IDFloor(t)
+	id[6], id[7] = 0x70|byte(n>>38&0x0f), byte(n>>30)
+	id[8] = 0x80 | byte(n>>24&0x3f)
+	id[9], id[10], id[11] = byte(n>>16), byte(n>>8), byte(n)
+	copy(id[12:], made[12:])
+	return id
+}
+
 // ForeignID gives an id to an event that others published without a UUIDv7:
 // always the same one for the same source, id and time, so that a second
 // delivery is recognised. The time keeps it in the partition of its day.

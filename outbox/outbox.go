@@ -105,12 +105,12 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, events ...event.Data) 
 		return err
 	}
 	for _, d := range events {
-		e, err := o.entry(ctx, d)
+		e, err := o.entry(d, d.EventContract().Envelope(ctx, d, o.now()))
 		if err != nil {
 			return err
 		}
 		if o.messages {
-			b.Queue(emitMessage, e.message())
+			b.Queue(EmitMessage, e.message())
 		} else {
 			b.Queue(insertEvent, e.row()...)
 		}
@@ -123,8 +123,9 @@ const (
 	insertEvent = `INSERT INTO waybill.outbox_events
 	(id, topic, subject, source, type, time, tenant, sequence, correlation_id, causation_id, trace_parent, schema_fingerprint, body)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
-	// Transactional: it is in the stream if and only if the transaction commits.
-	emitMessage = `SELECT pg_logical_emit_message(true, '` + message.Prefix + `', $1::bytea)`
+	// EmitMessage writes an event to the WAL alone. Transactional: it is in the
+	// stream if and only if the transaction commits.
+	EmitMessage = `SELECT pg_logical_emit_message(true, '` + message.Prefix + `', $1::bytea)`
 )
 
 // entry is an event that was accepted.
@@ -134,12 +135,11 @@ type entry struct {
 	body     []byte
 }
 
-func (o *Outbox) entry(ctx context.Context, d event.Data) (entry, error) {
+func (o *Outbox) entry(d event.Data, e event.Envelope) (entry, error) {
 	c := d.EventContract()
 	if !o.contracts[c] {
 		return entry{}, &Refusal{Type: c.Type, Reason: ErrUnknownType}
 	}
-	e := c.Envelope(ctx, d, o.now())
 	if err := checkEnvelope(&e); err != nil {
 		return entry{}, &Refusal{Type: c.Type, Key: e.Subject, Reason: err}
 	}

@@ -14,7 +14,7 @@ func ArchiveDir(dir string) string { return filepath.Join(dir, "archive") }
 // for an archive that nobody named.
 func (a *App) retention() tables.RetentionConfig {
 	cfg := tables.RetentionConfig{
-		KeepDays: a.cfg.Outbox.KeepDays, Dir: a.cfg.Outbox.ArchiveDir, Discard: a.cfg.Outbox.Discards(),
+		KeepDays: a.cfg.Outbox.Days(), Dir: a.cfg.Outbox.ArchiveDir, Discard: a.cfg.Outbox.Discards(),
 		Logger: a.log, Registerer: a.metrics,
 	}
 	if cfg.Dir == "" && !cfg.Discard && a.lock != nil {

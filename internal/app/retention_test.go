@@ -23,7 +23,7 @@ func TestOnlyUpHasAnArchiveThatNobodyNamed(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Dir, cfg.Outbox = "data", c.outbox
-		cfg.Outbox.KeepDays = 9
+		cfg.Outbox.KeepDays = new(9)
 		a := &App{cfg: cfg, lock: c.lock}
 		if got := a.retention(); got.Dir != c.dir || got.Discard != c.discard || got.KeepDays != 9 {
 			t.Errorf("%s: %+v", name, got)

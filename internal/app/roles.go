@@ -21,6 +21,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/logistica/web"
+	"github.com/waybillhq/waybill/outbox/later"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/push"
@@ -71,6 +72,9 @@ func (a *App) startRelay(ctx context.Context) error {
 		return tables.KeepDays(ctx, a.engines.db, a.log)
 	})
 	a.stack.run(ctx, "outbox retention", tables.NewRetention(a.engines.db, a.retention()).Run)
+	a.stack.run(ctx, "outbox later", later.New(a.engines.db, later.Config{
+		Messages: relay.Mode(a.cfg.Outbox.Relay) == relay.Message, Logger: a.log, Registerer: a.metrics,
+	}).Run)
 	a.stack.run(ctx, RoleRelay, r.Run)
 	return nil
 }

@@ -20,6 +20,14 @@ func newBench() *cobra.Command {
 	return cmd
 }
 
+// sound makes an error of what a measurement must not find.
+func sound(lost, reordered int64) error {
+	if lost == 0 && reordered == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d events were lost and %d out of order: the figures are of something broken", lost, reordered)
+}
+
 // progress tells on a terminal what is being done, in one line that the next
 // step overwrites. Elsewhere it says nothing.
 func progress(errOut io.Writer) (say func(step string), done func()) {

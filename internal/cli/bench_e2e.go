@@ -49,13 +49,11 @@ its own in a temporary folder and stops it afterwards.`,
 			return err
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), res)
+			err = printJSON(cmd.OutOrStdout(), res)
+		} else if err = table(cmd.OutOrStdout(), e2eRows(res)); err == nil && res.Failure != "" {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nfirst failure: %s\n", res.Failure)
 		}
-		if err := table(cmd.OutOrStdout(), e2eRows(res)); err != nil || res.Failure == "" {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nfirst failure: %s\n", res.Failure)
-		return err
+		return errors.Join(err, sound(int64(res.Lost), int64(res.Reordered)))
 	}
 	return cmd
 }

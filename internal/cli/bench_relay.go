@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,9 +81,11 @@ func newBenchRelay() *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), res)
+			err = printJSON(cmd.OutOrStdout(), res)
+		} else {
+			err = printRelay(cmd.OutOrStdout(), res)
 		}
-		return printRelay(cmd.OutOrStdout(), res)
+		return errors.Join(err, sound(res.Lost, res.Reordered))
 	}
 	return cmd
 }

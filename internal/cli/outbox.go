@@ -101,6 +101,7 @@ func statusRows(s relay.Status) [][]string {
 		{"backlog", backlogText(s)},
 		{"oldest", oldestText(s)},
 		{"published", rateText(s.PerSecond)},
+		{"for later", laterText(s)},
 		{"slot", slotText(s.Slot)},
 		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed, " + secondsText(s.Slot.LagSeconds)},
 		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
@@ -126,6 +127,13 @@ func oldestText(s relay.Status) string {
 		return "none"
 	}
 	return s.Oldest.Local().Format(time.RFC3339) + "  (" + ago(*s.Oldest) + ")"
+}
+
+func laterText(s relay.Status) string {
+	if s.NextDue == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d waiting, the next due %s", s.Later, s.NextDue.Local().Format(time.RFC3339))
 }
 
 func rateText(perSecond *float64) string {

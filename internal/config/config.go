@@ -59,8 +59,8 @@ type Outbox struct {
 	// are refused; if zero, half of its max_slot_wal_keep_size, else 8 GiB.
 	MaxWAL Size `yaml:"max_wal"`
 	// KeepDays is how many days published events stay in the database; three if
-	// zero.
-	KeepDays int `yaml:"keep_days"`
+	// left out.
+	KeepDays *int `yaml:"keep_days"`
 	// ArchiveDir is the folder they then go to; `waybill up` has one in its own.
 	ArchiveDir string `yaml:"archive_dir"`
 	// Archive false lets them go without a copy.

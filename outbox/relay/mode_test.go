@@ -13,6 +13,7 @@ import (
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/outbox"
+	"github.com/waybillhq/waybill/outbox/later"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/pg"
 )
@@ -279,6 +280,30 @@ func TestPollingFindsWhatCommitsLate(t *testing.T) {
 }
 
 // The backlog is larger than what is in flight, and writers do not wait.
+// What was added for later is carried as all else is, once it is due.
+func TestEventsForLaterAreCarried(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []relay.Mode{relay.WAL, relay.Poll, relay.Message} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := newWorldIn(t, mode)
+			w.relay()
+			must(t, pgx.BeginFunc(t.Context(), w.db, func(tx pgx.Tx) error {
+				_, err := w.ob.At(time.Now()).Add(tenant(t.Context()), tx, noted{contract: w.contract, Account: "a", N: 1}, noted{contract: w.contract, Account: "a", N: 2})
+				return err
+			}))
+			n, err := later.New(w.db, later.Config{Messages: mode == relay.Message}).Once(t.Context())
+			must(t, err)
+			if n != 2 {
+				t.Fatalf("%d moved", n)
+			}
+			if got, copies := story(t, w.read(2)); !slices.Equal(got["a"], upTo(2)) || copies > 0 {
+				t.Errorf("published %v, %d copies", got, copies)
+			}
+		})
+	}
+}
+
 // A slot of another mode keeps WAL for ever: who polls says so.
 func TestPollingTellsOfASlotThatIsLeftOver(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,8 @@ type Status struct {
 	Slot      SlotStatus      `json:"slot"`
 	Stopped   []StoppedPart   `json:"stopped_partitions"`
 	Skips     []Skip          `json:"pending_skips"` // asked for and not carried out yet
+	Later     int64           `json:"later"`         // events that are to leave at a moment to come
+	NextDue   *time.Time      `json:"next_due"`      // the first of these moments, nil if there is none
 	Incidents []incident.Seen `json:"incidents"`     // the latest of the last day
 }
 
@@ -123,6 +125,9 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 	}
 	if s.Skips, err = readSkips(ctx, db); err != nil {
 		return s, err
+	}
+	if err = db.QueryRow(ctx, `SELECT count(*), min(due_at) FROM waybill.outbox_later`).Scan(&s.Later, &s.NextDue); err != nil {
+		return s, fmt.Errorf("count events for later: %w", err)
 	}
 	s.Incidents, err = incident.List(ctx, db, time.Now().Add(-24*time.Hour), 5)
 	return s, err

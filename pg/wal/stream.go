@@ -118,6 +118,7 @@ func connect(ctx context.Context, cfg Config) (*pgconn.PgConn, error) {
 	pc := cfg.Conn.Copy()
 	pc.RuntimeParams["replication"] = "database"
 	pc.RuntimeParams["application_name"] = cfg.Slot
+	pc.DialFunc = gather(pc.DialFunc)
 	conn, err := pgconn.ConnectConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("replication connection: %w", err)

@@ -13,7 +13,11 @@ const tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT of linux/tcp.h
 // anything is on its way: a host that vanished would be noticed only after the
 // last retransmission, a quarter of an hour later.
 func limitSilence(conn net.Conn, d time.Duration) error {
-	if outer, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+	for { // TLS, gathering
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
 		conn = outer.NetConn()
 	}
 	tcp, ok := conn.(*net.TCPConn)
