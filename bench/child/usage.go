@@ -17,9 +17,10 @@ type Usage struct {
 }
 
 // Usage reads what the program has cost; after its end that is unknown.
-func (p *Process) Usage() Usage { return usageOf(p.cmd.Process.Pid) }
+func (p *Process) Usage() Usage { return UsageOf(p.cmd.Process.Pid) }
 
-func usageOf(pid int) (u Usage) {
+// UsageOf is what a process has cost so far, such as our own.
+func UsageOf(pid int) (u Usage) {
 	root := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(root, "stat"))
 	if err != nil {

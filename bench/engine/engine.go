@@ -123,6 +123,15 @@ func (e *Engines) startServer(ctx context.Context) (err error) {
 // bytes.
 func (e *Engines) Name() string { return e.name }
 
+// LogUsage is what our own broker has cost so far, with its registry; of
+// somebody's it is unknown.
+func (e *Engines) LogUsage() child.Usage {
+	if e.log == nil {
+		return child.Usage{}
+	}
+	return e.log.Usage()
+}
+
 // Env tells a Waybill started as a child where the engines are.
 func (e *Engines) Env() []string {
 	return []string{
