@@ -23,7 +23,7 @@ var floors = []struct {
 }{
 	{1, []string{"event", "pg", "incident"}},
 	{2, []string{"registry", "broker"}},
-	{3, []string{"outbox", "cdc", "consumer"}},
+	{3, []string{"outbox", "cdc", "consumer", "queue"}},
 	{4, []string{"push", "webhook", "projection", "saga", "journey"}},
 	{5, []string{"logistica"}},
 	{6, []string{"cmd", "internal", "bench", "test"}},
