@@ -90,7 +90,7 @@ program. "waybill up" starts all of it.`,
 	})
 	root.AddCommand(
 		newUp(), newRun(), newBroker(), newPublish(), newSubscribe(), newTail(),
-		newTopics(), newGroups(), newLag(), newOutbox(), newCDC(), newIncidents(), newDoctor(), newTenant(), newBench(),
+		newTopics(), newGroups(), newLag(), newOutbox(), newCDC(), newQueue(), newIncidents(), newDoctor(), newTenant(), newBench(),
 	)
 	wrapArgs(root)
 	return root
