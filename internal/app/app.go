@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/waybillhq/waybill/internal/config"
+	"github.com/waybillhq/waybill/queue"
 )
 
 // Roles that an App can play, in the order they start.
@@ -22,10 +23,11 @@ const (
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
 	RoleCDC       = "cdc"       // changes of tables to log
+	RoleQueue     = "queue"     // topics into queues, and the queues' upkeep
 )
 
 // Roles is every role.
-func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC} }
+func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue} }
 
 // App is a running Waybill.
 type App struct {
@@ -38,6 +40,7 @@ type App struct {
 	started  time.Time
 	httpAddr string
 	demoKey  string
+	signals  *queue.Signals // made by the first role that needs them
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

@@ -44,6 +44,7 @@ type Config struct {
 	RegistryBearer string
 	Outbox         Outbox
 	CDC            CDC
+	Queue          Queue
 }
 
 // Outbox is how events leave the database.
@@ -163,7 +164,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
-	errs = append(errs, c.CDC.check())
+	errs = append(errs, c.CDC.check(), c.Queue.check())
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

@@ -40,6 +40,7 @@ type file struct {
 	} `yaml:"registry"`
 	Outbox Outbox `yaml:"outbox"`
 	CDC    CDC    `yaml:"cdc"`
+	Queue  Queue  `yaml:"queue"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -53,7 +54,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox, c.CDC = in.Outbox, in.CDC
+	c.Outbox, c.CDC, c.Queue = in.Outbox, in.CDC, in.Queue
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,6 +63,10 @@ type Feed struct {
 	cfg   Config
 	queue *queue.Queue
 	types map[string]bool
+
+	mu      sync.Mutex
+	id      uuid.UUID // of the topic
+	askedAt time.Time
 }
 
 // New makes a feed.
@@ -88,6 +93,7 @@ func New(deps Deps, cfg Config) *Feed {
 const (
 	pollRecords = 500
 	retryAfter  = time.Second
+	askAgain    = 10 * time.Second // for the topic's id
 )
 
 // Run feeds until ctx ends. Several may run, also in other processes: they
@@ -178,9 +184,22 @@ func (f *Feed) resume(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	return offsets, nil
 }
 
-// topicID asks with a client of its own: it is called while the group's is
-// joining.
+// topicID asks with a client of its own, since it is called while the group's
+// is joining, and not for each batch.
 func (f *Feed) topicID(ctx context.Context) (uuid.UUID, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.askedAt) < askAgain {
+		return f.id, nil
+	}
+	id, err := f.askID(ctx)
+	if err == nil {
+		f.id, f.askedAt = id, time.Now()
+	}
+	return id, err
+}
+
+func (f *Feed) askID(ctx context.Context) (uuid.UUID, error) {
 	cl, err := f.deps.Client()
 	if err != nil {
 		return uuid.Nil, err
