@@ -63,7 +63,7 @@ func (q *Queue) take(ctx context.Context, n int, lease time.Duration) ([]Deliver
 	}
 	more, err := q.takeAll(ctx, n-len(got), lease)
 	if err != nil && len(got) > 0 {
-		return got, nil //nolint:nilerr // these are leased already; the next look tells
+		return got, nil // these are leased already; the next look tells
 	}
 	return append(got, more...), err
 }

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -38,24 +37,18 @@ func TestAMessageIsGoneWhenItIsAcknowledged(t *testing.T) {
 func TestSentMessagesShareTheTransactionsFate(t *testing.T) {
 	w := newWorld(t)
 	q := w.queue("mail", Settings{})
-	for _, commits := range []bool{false, true} {
-		tx, err := w.db.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-		if _, err := q.Send(t.Context(), tx, Message{Body: []byte("x"), DedupeID: "once"}); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.receive(q, 1); len(got) != 0 {
-			t.Fatal("delivered before its commit")
-		}
-		if end := tx.Rollback; commits {
-			end = tx.Commit
-			if err := end(t.Context()); err != nil {
-				t.Fatal(err)
+	undone := errors.New("undone")
+	for _, end := range []error{undone, nil} {
+		err := pgx.BeginFunc(t.Context(), w.db, func(tx pgx.Tx) error {
+			if _, err := q.Send(t.Context(), tx, Message{Body: []byte("x"), DedupeID: "once"}); err != nil {
+				return err
 			}
-		} else if err := end(t.Context()); err != nil {
+			if got := w.receive(q, 1); len(got) != 0 {
+				t.Error("delivered before its commit")
+			}
+			return end
+		})
+		if !errors.Is(err, end) {
 			t.Fatal(err)
 		}
 	}

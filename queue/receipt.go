@@ -66,7 +66,7 @@ type ReceiptError struct{ Receipts []string }
 
 func (e *ReceiptError) Error() string {
 	list := strings.Join(e.Receipts[:min(3, len(e.Receipts))], ", ")
-	return fmt.Sprintf("%v (%d of them: %s): its lease ended, and the message was done or went to another worker", ErrReceipt, len(e.Receipts), list)
+	return fmt.Sprintf("%v (%d of them: %s): the message was done or given back, or its lease ended and it is another worker's", ErrReceipt, len(e.Receipts), list)
 }
 
 // Is makes it an ErrReceipt.

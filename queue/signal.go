@@ -121,7 +121,7 @@ func (s *Signals) listen(ctx context.Context) error {
 	for {
 		err := s.hear(ctx, &failing)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it failed of this
 		}
 		if !failing {
 			s.log.WarnContext(ctx, "listen for messages; who waits looks by itself meanwhile", "error", err)

@@ -135,7 +135,7 @@ func (w *worker) receive(ctx, work context.Context, all *sync.WaitGroup) {
 		for _, m := range got {
 			w.slots <- struct{}{}
 			held := w.leases.hold(work, m)
-			all.Go(func() {
+			all.Go(func() { //nolint:contextcheck // its context is the lease's
 				defer w.free()
 				defer held.letGo()
 				w.do(held, m)

@@ -207,6 +207,10 @@ func (c queueCommand) counted(cmd *cobra.Command, n int64, what string, err erro
 	case *c.json:
 		return printJSON(cmd.OutOrStdout(), map[string]int64{"count": n})
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d messages %s\n", n, what)
+	noun := "messages"
+	if n == 1 {
+		noun = "message"
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d %s %s\n", n, noun, what)
 	return err
 }

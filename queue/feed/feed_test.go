@@ -109,7 +109,8 @@ func TestATopicsRecordsAreInTheQueueWithTheirEnvelope(t *testing.T) {
 	w.publish("a.Wanted", 1, 1)
 	w.publish("a.Other", 3, 2)
 	w.publish("a.Wanted", 1, 5)
-	defer w.feed(Config{Types: []string{"a.Wanted"}, KeyGroups: true, JSON: true}, wrapped{})()
+	stop := w.feed(Config{Types: []string{"a.Wanted"}, KeyGroups: true, JSON: true}, wrapped{})
+	defer stop()
 	w.until("two came", func() bool { return w.number(countMessages) == 2 })
 	got, err := w.queue.Receive(t.Context(), queue.ReceiveOptions{Max: 1, Wait: time.Minute})
 	if err != nil || len(got) != 1 {
@@ -140,7 +141,8 @@ func (wrapped) DecodeAny(_ context.Context, v []byte) (registry.Info, []byte, er
 func TestAnUnreadableRecordComesAsItsBytesWithTheReason(t *testing.T) {
 	w := newWorld(t, queue.Settings{})
 	w.publish("a.Any", 1, 666)
-	defer w.feed(Config{JSON: true}, wrapped{})()
+	stop := w.feed(Config{JSON: true}, wrapped{})
+	defer stop()
 	got, err := w.queue.Receive(t.Context(), queue.ReceiveOptions{Wait: time.Minute})
 	if err != nil || len(got) != 1 || string(got[0].Body) != "666" || got[0].Headers[HeaderError] == "" {
 		t.Errorf("%+v, %v", got, err)
@@ -177,7 +179,8 @@ func (w *world) cut() {
 
 func TestAFullQueueIsWaitedFor(t *testing.T) {
 	w := newWorld(t, queue.Settings{MaxLength: 50})
-	defer w.feed(Config{}, nil)()
+	stop := w.feed(Config{}, nil)
+	defer stop()
 	w.publish("a.Any", 40, 0)
 	w.until("the first came", func() bool { return w.number(countMessages) == 40 })
 	w.publish("a.Any", 40, 40)
