@@ -92,6 +92,7 @@ func (w *world) spawn(who string) *process {
 }
 
 func TestWorkersShareAndAKilledOneLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	w := newWorld(t)
 	w.exec(`CREATE TABLE effect (who text, what text)`)
 	q := w.queue("mail", Settings{Lease: time.Second})
@@ -174,6 +175,7 @@ func TestAMessageThatFailsLeavesNoEffectAndIsDeadInTheEnd(t *testing.T) {
 }
 
 func TestALongHandlerKeepsItsLease(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	w := newWorld(t)
 	w.exec(`CREATE TABLE effect (who text, what text)`)
 	q := w.queue("mail", Settings{Lease: time.Second})
@@ -194,6 +196,7 @@ func TestALongHandlerKeepsItsLease(t *testing.T) {
 }
 
 func TestAHandlerThatLosesItsLeaseIsStoppedAndUndone(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	w := newWorld(t)
 	w.exec(`CREATE TABLE effect (who text, what text)`)
 	q := w.queue("mail", Settings{Lease: time.Second})
@@ -261,6 +264,7 @@ func TestTypedHandlersGetTheirType(t *testing.T) {
 }
 
 func TestADatabaseThatCrashesLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	cfg := local.Config{Dir: pgtest.Dir(t)}
 	server, err := local.Start(t.Context(), cfg)
 	if err != nil {
@@ -293,4 +297,30 @@ func TestADatabaseThatCrashesLosesAndRepeatsNothing(t *testing.T) {
 	if n, different := w.number(`SELECT count(*) FROM effect`), w.number(`SELECT count(DISTINCT what) FROM effect`); n != 400 || different != 400 {
 		t.Errorf("%d effects of %d messages", n, different)
 	}
+}
+
+// A transaction that nobody ends keeps vacuum from its work. The queue goes on,
+// also for what comes back.
+func TestATransactionHeldOpenElsewhereStopsNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	w := newWorld(t)
+	q := w.queue("mail", Settings{})
+	held, err := w.db.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := held.Exec(t.Context(), `SELECT pg_current_xact_id()`); err != nil {
+		t.Fatal(err)
+	}
+	w.send(q, text("comes back")...)
+	back := w.one(q)
+	for range 20 {
+		w.send(q, numbered(500)...)
+		w.ack(q, w.receive(q, 500)...)
+	}
+	w.lapse(back)
+	w.send(q, Message{Body: []byte("grouped"), Group: "g"})
+	var got []Delivery
+	w.until("all came", func() bool { got = append(got, w.receive(q, 10)...); return len(got) == 2 })
 }
