@@ -59,11 +59,12 @@ func scanDead(row pgx.CollectableRow) (d Dead, err error) {
 	return d, err
 }
 
-// letters are the dead letters that $3 names, or all if it names none, up to $4.
+// letters are the dead letters that $3 names, or all if it names none, up to $4
+// and dead at $5.
 const letters = `
 letters AS (
 	DELETE FROM waybill.queue_dead d WHERE d.queue = ` + queueNumber + ` AND d.id = ANY (ARRAY(
-		SELECT id FROM waybill.queue_dead WHERE queue = ` + queueNumber + ` AND (cardinality($3::uuid[]) = 0 OR id = ANY ($3::uuid[]))
+		SELECT id FROM waybill.queue_dead WHERE queue = ` + queueNumber + ` AND (cardinality($3::uuid[]) = 0 OR id = ANY ($3::uuid[])) AND died_at <= $5
 		ORDER BY died_at, id LIMIT $4 FOR UPDATE SKIP LOCKED))
 	RETURNING d.*)`
 
@@ -102,7 +103,7 @@ func (q *Queue) Drop(ctx context.Context, ids ...uuid.UUID) (int64, error) {
 const purgeSQL = `
 WITH gone AS (
 	DELETE FROM waybill.queue_messages m WHERE m.queue = ` + queueNumber + ` AND m.id = ANY (ARRAY(
-		SELECT id FROM waybill.queue_messages WHERE queue = ` + queueNumber + ` AND cardinality($3::uuid[]) = 0 LIMIT $4 FOR UPDATE SKIP LOCKED))
+		SELECT id FROM waybill.queue_messages WHERE queue = ` + queueNumber + ` AND cardinality($3::uuid[]) = 0 AND sent_at <= $5 LIMIT $4 FOR UPDATE SKIP LOCKED))
 	RETURNING m.id)
 SELECT count(*) FROM gone`
 
@@ -125,9 +126,13 @@ func (q *Queue) inParts(ctx context.Context, sql string, ids []uuid.UUID) (total
 	if ids == nil {
 		ids = []uuid.UUID{}
 	}
+	var began time.Time
+	if err := q.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&began); err != nil {
+		return 0, err
+	}
 	for {
 		var n int64
-		if err := q.db.QueryRow(ctx, sql, q.cfg.Tenant, q.cfg.Name, ids, upkeepBatch).Scan(&n); err != nil {
+		if err := q.db.QueryRow(ctx, sql, q.cfg.Tenant, q.cfg.Name, ids, upkeepBatch, began).Scan(&n); err != nil {
 			return total, err
 		}
 		if total += n; n == 0 {

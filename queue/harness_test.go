@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("30"); err != nil {
+		if err := f.Value.Set("20"); err != nil {
 			panic(err)
 		}
 	}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/pg"
 )
 
 func TestAMessageIsGoneWhenItIsAcknowledged(t *testing.T) {
@@ -422,4 +425,33 @@ func TestWhoWaitsHasAMessageAtOnce(t *testing.T) {
 	if d, err := to.Receive(t.Context(), ReceiveOptions{Wait: time.Millisecond}); err != nil || d != nil {
 		t.Errorf("%v, %v", d, err)
 	}
+}
+
+// Each sender has a connection, and none is left to ask for the queue's length
+// with.
+func TestSendersWhoTakeAllConnectionsDoNotWaitForEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.queue("mail", Settings{})
+	db, err := pg.Open(t.Context(), w.dsn+"&pool_max_conns=2", pg.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	q := New(db, Config{Name: "mail"})
+	var begun, all sync.WaitGroup
+	begun.Add(2)
+	for range 2 {
+		all.Go(func() {
+			err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+				begun.Done()
+				begun.Wait()
+				_, err := q.Send(t.Context(), tx, Message{})
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

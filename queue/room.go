@@ -36,13 +36,15 @@ type room struct {
 	most   int64
 }
 
-// enter lets n more messages in, or says that the queue is full.
-func (q *Queue) enter(ctx context.Context, n int64) error {
+// enter lets n more messages in, or says that the queue is full. It asks by the
+// sender's own connection: one more might be had only when other senders, who
+// wait here with theirs, give them back.
+func (q *Queue) enter(ctx context.Context, db DB, n int64) error {
 	r := &q.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pace.may(lookEvery) {
-		if err := q.look(ctx); err != nil {
+		if err := q.look(ctx, db); err != nil {
 			return err
 		}
 	}
@@ -54,17 +56,17 @@ func (q *Queue) enter(ctx context.Context, n int64) error {
 }
 
 // look counts, but no further than to the limit.
-func (q *Queue) look(ctx context.Context) error {
-	defer q.room.pace.spent(time.Now())
-	err := q.db.QueryRow(ctx, `SELECT q.max_length,
+func (q *Queue) look(ctx context.Context, db DB) error {
+	began := time.Now()
+	err := db.QueryRow(ctx, `SELECT q.max_length,
 			(SELECT count(*) FROM (SELECT FROM waybill.queue_messages m WHERE m.queue = q.id LIMIT q.max_length) AS counted)
 		FROM waybill.queues q WHERE q.tenant = $1 AND q.name = $2`, q.cfg.Tenant, q.cfg.Name).Scan(&q.room.most, &q.room.length)
 	if errors.Is(err, pgx.ErrNoRows) {
-		q.room.pace = pace{} // whoever declares it need not wait
 		return q.unknown()
 	}
 	if err != nil {
 		return fmt.Errorf("count queue %s: %w", q.cfg.Name, err)
 	}
+	q.room.pace.spent(began)
 	return nil
 }

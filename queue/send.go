@@ -57,7 +57,7 @@ func (q *Queue) Send(ctx context.Context, db DB, messages ...Message) ([]Sent, e
 	if err != nil {
 		return nil, err
 	}
-	if err := q.enter(ctx, int64(len(messages))); err != nil {
+	if err := q.enter(ctx, db, int64(len(messages))); err != nil {
 		return nil, err
 	}
 	ids, err := q.insert(ctx, db, b)

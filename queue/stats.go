@@ -28,13 +28,13 @@ const statsSQL = `
 SELECT q.tenant, q.name, coalesce(m.ready, 0), coalesce(m.leased, 0), coalesce(m.delayed, 0), coalesce(m.waiting, 0),
 	coalesce(m.again, 0), coalesce(d.n, 0), q.max_length, m.oldest
 FROM waybill.queues q
-LEFT JOIN (
-	SELECT queue, count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'leased') AS leased,
+LEFT JOIN LATERAL (
+	SELECT count(*) FILTER (WHERE state = 'ready') AS ready, count(*) FILTER (WHERE state = 'leased') AS leased,
 		count(*) FILTER (WHERE state = 'delayed') AS delayed, count(*) FILTER (WHERE state = 'waiting') AS waiting,
 		count(*) FILTER (WHERE deliveries > CASE WHEN state = 'leased' THEN 1 ELSE 0 END) AS again,
 		min(sent_at) FILTER (WHERE state = 'ready') AS oldest
-	FROM waybill.queue_messages GROUP BY queue) m ON m.queue = q.id
-LEFT JOIN (SELECT queue, count(*) AS n FROM waybill.queue_dead GROUP BY queue) d ON d.queue = q.id
+	FROM waybill.queue_messages WHERE queue = q.id) m ON true
+LEFT JOIN LATERAL (SELECT count(*) AS n FROM waybill.queue_dead WHERE queue = q.id) d ON true
 `
 
 // ReadStats counts the queues of a tenant, by name. It costs as much as there

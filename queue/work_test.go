@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,20 +178,15 @@ func TestALongHandlerKeepsItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.exec(`CREATE TABLE effect (who text, what text)`)
 	q := w.queue("mail", Settings{Lease: time.Second})
-	w.send(q, text("long")...)
-	keep, started := effect("w"), time.Now()
-	var calls atomic.Int32
+	w.send(q, text("long")...) // longer than its lease: without being kept alive none of its deliveries ends well
+	keep := effect("w")
 	w.run(q, func(ctx context.Context, tx pgx.Tx, m Delivery) error {
-		calls.Add(1)
 		if !pause(ctx, 2500*time.Millisecond) {
 			return ctx.Err()
 		}
 		return keep(ctx, tx, m)
 	}, quickly)
 	w.until("it is done", func() bool { return w.number(`SELECT count(*) FROM effect`) == 1 })
-	if n := calls.Load(); n != 1 && time.Since(started) < 4*time.Second { // a stalled machine may lose a lease
-		t.Errorf("delivered %d times", n)
-	}
 }
 
 func TestAHandlerThatLosesItsLeaseIsStoppedAndUndone(t *testing.T) {
