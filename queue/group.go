@@ -24,8 +24,8 @@ UPDATE waybill.queue_messages m SET state = CASE WHEN m.due_at > now() THEN 'del
 FROM unnest($3::text[]) AS g (key),
 LATERAL (
 	SELECT w.id FROM waybill.queue_messages w
-	WHERE w.queue = ` + queueNumber + ` AND w.group_key = g.key AND w.state = 'waiting' ORDER BY w.seq LIMIT 1 FOR UPDATE) first
-WHERE m.queue = ` + queueNumber + ` AND m.id = first.id
+	WHERE w.queue = ` + queueNumber + ` AND w.group_key = g.key AND w.state = 'waiting' ORDER BY w.seq LIMIT 1) first
+WHERE m.queue = ` + queueNumber + ` AND m.id = first.id AND m.state = 'waiting'
 	AND NOT EXISTS (SELECT FROM waybill.queue_messages h
 		WHERE h.queue = ` + queueNumber + ` AND h.group_key = g.key AND h.group_key IS NOT NULL AND h.state <> 'waiting')`
 
