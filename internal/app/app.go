@@ -15,6 +15,7 @@ import (
 
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
+	"github.com/waybillhq/waybill/queue"
 )
 
 // Roles that an App can play, in the order they start.
@@ -23,11 +24,14 @@ const (
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
 	RoleCDC       = "cdc"       // changes of tables to log
+	RoleQueue     = "queue"     // topics into queues, and the queues' upkeep
 	RoleMonitor   = "monitor"   // lag of all groups, alerts, scaling advice
 )
 
 // Roles is every role.
-func Roles() []string { return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleMonitor} }
+func Roles() []string {
+	return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
+}
 
 // App is a running Waybill.
 type App struct {
@@ -41,6 +45,7 @@ type App struct {
 	started  time.Time
 	httpAddr string
 	demoKey  string
+	signals  *queue.Signals // made by the first role that needs them
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

@@ -21,6 +21,7 @@ import (
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/queue"
 	"github.com/waybillhq/waybill/registry"
 )
 
@@ -58,7 +59,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
-	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), secretMigration(),
+	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
 		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return a.startCDC(ctx)
 	case RoleMonitor:
 		return a.startMonitor(ctx)
+	case RoleQueue:
+		return a.startQueues(ctx, p)
 	}
 	return fmt.Errorf("unknown role %q", role)
 }
@@ -102,6 +104,9 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{})
 	if err != nil {
+		return err
+	}
+	if handler, err = a.withQueues(ctx, handler, directory); err != nil {
 		return err
 	}
 	var lc net.ListenConfig

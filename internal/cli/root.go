@@ -90,7 +90,7 @@ program. "waybill up" starts all of it.`,
 	})
 	root.AddCommand(
 		newUp(), newRun(), newBroker(), newPublish(), newSubscribe(), newTail(),
-		newTopics(), newGroups(), newLag(), newScale(), newOutbox(), newCDC(), newDLQ(), newIncidents(), newDoctor(), newTenant(), newBench(),
+		newTopics(), newGroups(), newLag(), newScale(), newOutbox(), newCDC(), newDLQ(), newQueue(), newIncidents(), newDoctor(), newTenant(), newBench(),
 	)
 	wrapArgs(root)
 	return root

@@ -45,6 +45,7 @@ type Config struct {
 	OperatorKey    string // of the endpoints for operators; empty: they answer on the machine itself alone
 	Outbox         Outbox
 	CDC            CDC
+	Queue          Queue
 	Lag            Lag
 	Alerts         Alerts
 	Scale          Scale
@@ -170,7 +171,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
-	errs = append(errs, c.CDC.check(), c.checkOperatorKey(), c.checkMonitor())
+	errs = append(errs, c.CDC.check(), c.Queue.check(), c.checkOperatorKey(), c.checkMonitor())
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

@@ -41,6 +41,7 @@ type file struct {
 	OperatorKey string `yaml:"operator_key"`
 	Outbox      Outbox `yaml:"outbox"`
 	CDC         CDC    `yaml:"cdc"`
+	Queue       Queue  `yaml:"queue"`
 	Lag         Lag    `yaml:"lag"`
 	Alerts      Alerts `yaml:"alerts"`
 	Scale       Scale  `yaml:"scale"`
@@ -57,7 +58,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox, c.CDC, c.OperatorKey = in.Outbox, in.CDC, in.OperatorKey
+	c.Outbox, c.CDC, c.Queue, c.OperatorKey = in.Outbox, in.CDC, in.Queue, in.OperatorKey
 	c.Lag, c.Alerts, c.Scale = in.Lag, in.Alerts, in.Scale
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err

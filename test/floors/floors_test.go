@@ -23,7 +23,7 @@ var floors = []struct {
 }{
 	{1, []string{"event", "pg", "incident"}},
 	{2, []string{"registry", "broker", "alert"}},
-	{3, []string{"outbox", "cdc", "consumer", "lag"}},
+	{3, []string{"outbox", "cdc", "consumer", "queue", "lag"}},
 	{4, []string{"push", "webhook", "projection", "saga", "journey"}},
 	{5, []string{"logistica"}},
 	{6, []string{"cmd", "internal", "bench", "test"}},
