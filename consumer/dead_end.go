@@ -44,10 +44,6 @@ func (s *session) setAside(l *lane, m *message, r Rule, failed error) {
 	s.finish(l, 1)
 }
 
-// forgotten is the rule for events of which it cannot be known whether they
-// were handled: a person decides, by redrive or drop.
-var forgotten = Rule{class: "forgotten"}
-
 // died counts a death and has its copy made.
 func (s *session) died(class string) {
 	s.dead.deaths.WithLabelValues(s.cfg.Group, class).Inc()
@@ -78,8 +74,8 @@ func (s *session) dropByRule(ctx context.Context, l *lane, m *message, h *head, 
 			_, err = t.Exec(ctx, `INSERT INTO waybill.dead_action (run, action, by, reason, group_name, topic, partition,
 					"offset", key, event_id, type, tenant, class, error)
 				VALUES ($1, 'drop', 'policy', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-				uuid.New(), "rule "+r.class, s.cfg.Group, l.p.topic, l.p.id, m.pos.Offset, keyOf(m.rec), m.env.ID,
-				storable(m.route.typ), storable(m.env.Tenant), r.class, storable(failed.Error()))
+				uuid.New(), "rule "+r.class, s.cfg.Group, l.p.topic, l.p.id, m.pos.Offset, keyOf(m), m.env.ID,
+				storable(m.env.Type), storable(m.env.Tenant), r.class, storable(failed.Error()))
 		}
 		if err != nil || h == nil {
 			return err
@@ -87,29 +83,37 @@ func (s *session) dropByRule(ctx context.Context, l *lane, m *message, h *head, 
 		return s.unpark(ctx, t, l, h)
 	})
 	if err != nil && !errors.Is(err, errTaken) {
-		return fmt.Errorf("drop event %s: %w", m.env.ID, err)
+		return fmt.Errorf("drop event %s: %w", m.env.ID, err) // errFenced among them
 	}
 	return nil
 }
+
+// faultPolicy is no fault of a log: a rule stopped the partition at an event.
+const faultPolicy = "policy"
 
 // stopAt stops a partition before an event. What is queued leaves memory: its
 // room is for the other partitions.
 func (s *session) stopAt(l *lane, m *message, failed error) {
 	s.mu.Lock()
 	first := !l.p.stopping
+	if first {
+		l.p.fault = faultPolicy
+	}
 	l.p.halt()
 	for _, other := range l.p.lanes {
 		for _, queued := range other.queue {
 			s.drop(queued)
 		}
 	}
+	s.countParked()
 	s.mu.Unlock()
 	if !first {
 		return
 	}
+	s.cl.PauseFetchPartitions(map[string][]int32{l.p.topic: {l.p.id}})
+	s.noteStop(s.ctx, l.p, fmt.Sprintf("its policy stops it at offset %d, event %s: %s", m.pos.Offset, m.env.ID, storable(failed.Error())))
 	s.dead.stopped.WithLabelValues(s.cfg.Group, l.p.topic).Inc()
 	s.logFailure("partition stopped at an event, by the policy", m, failed, l.attempts)
-	s.noteStopped(s.ctx, l.p, fmt.Sprintf("the policy stops it at offset %d: %s", m.pos.Offset, failed))
 	s.tell(s.ctx, incident.Incident{
 		Part: "consumer", Kind: "partition_stopped", Subject: fmt.Sprintf("%s %s/%d", s.cfg.Group, l.p.topic, l.p.id),
 		Text: fmt.Sprintf("group %s handles nothing of %s/%d any more: its policy stops it at offset %d, event %s: %s. Mend the cause and start the group again",

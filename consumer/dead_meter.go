@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -68,13 +67,9 @@ func (s *session) countDead(ctx context.Context) {
 
 // counts tells whether this member counts for the group.
 func (s *session) counts() bool {
-	var topics []string
-	for k := range s.routes {
-		topics = append(topics, k.topic)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.parts[place{slices.Min(topics), 0}] != nil
+	return s.parts[place{s.topics()[0], 0}] != nil
 }
 
 var parkedStates = []string{stateRetrying, stateWaiting, stateDead, stateRedrive}

@@ -25,17 +25,14 @@ func DeadTopic(topic, group string) string { return topic + ".dlq." + group }
 // death.
 func (g *Group) checkDeadTopics() error {
 	var errs []error
-	seen := map[string]bool{}
 	for _, topic := range g.topics() {
 		name := DeadTopic(topic, g.cfg.Group)
 		switch {
-		case seen[name]:
 		case len(name) > maxTopicName:
 			errs = append(errs, fmt.Errorf("its dead letters of %s would go to a topic of %d letters, and a broker takes %d: give the group a shorter name", topic, len(name), maxTopicName))
 		case !topicName.MatchString(name):
 			errs = append(errs, fmt.Errorf("its dead letters of %s would go to topic %q, which no broker takes: name the group in letters, digits, '.', '_' and '-'", topic, name))
 		}
-		seen[name] = true
 	}
 	return errors.Join(errs...)
 }

@@ -44,22 +44,21 @@ func (s *session) held(l *lane) bool {
 	return l.key == wholePartition && s.cfg.Delivery != AtMostOnce && len(l.p.parked) > 0
 }
 
-// failedInPlace lets a partition that keeps its order wait for an event whose
-// tries in place are used up. Parked ones are made in place too, and there is no
-// death: all behind it would have to be parked with it.
+// failedInPlace lets a partition that keeps its order wait for an event that
+// failed. Where its rule ends the tries by a drop or a stop, so be it; it is
+// never dead, for then all behind it would have to be parked.
 func (s *session) failedInPlace(l *lane, m *message, r Rule, err error) time.Duration {
-	wait, rests := r.rest(max(l.attempts-r.try.n, 1), time.Since(l.since))
-	switch {
-	case rests:
-	case r.end == endStop:
-		s.stopAt(l, m, err)
-		return 0
-	case r.end == endDrop:
-		s.dropMessage(l, m, r, err)
-		return 0
-	default:
-		wait = backoff(s.cfg.Retry.Pause, s.cfg.Retry.ParkMax, l.attempts-1)
+	if l.attempts >= r.try.n+r.park.n {
+		switch r.end {
+		case endStop:
+			s.stopAt(l, m, err)
+			return 0
+		case endDrop:
+			s.dropMessage(l, m, r, err)
+			return 0
+		case endDead:
+		}
 	}
 	s.logFailure("event failed, its partition waits for it", m, err, l.attempts)
-	return wait
+	return backoff(s.cfg.Retry.Pause, s.cfg.Retry.ParkMax, l.attempts-1)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const parkSQL = `INSERT INTO waybill.parked (group_name, topic, partition, "offset", key, event_id, type, tenant,
@@ -68,14 +67,6 @@ func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) err
 	return nil
 }
 
-// keyOf is a record's key as the tables have it.
-func keyOf(rec *kgo.Record) []byte {
-	if rec.Key == nil {
-		return []byte{}
-	}
-	return rec.Key
-}
-
 func (s *session) parkArgs(m *message, f failure) []any {
 	names, values := make([][]byte, len(m.rec.Headers)), make([][]byte, len(m.rec.Headers))
 	for i, h := range m.rec.Headers {
@@ -88,10 +79,18 @@ func (s *session) parkArgs(m *message, f failure) []any {
 		cause, id = causeOf(text)
 	}
 	return []any{
-		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, keyOf(m.rec), m.env.ID, storable(m.env.Type),
+		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, keyOf(m), m.env.ID, storable(m.env.Type),
 		storable(m.env.Tenant), storable(m.env.Subject), m.env.Sequence, m.rec.Timestamp, names, values,
 		m.rec.Value, f.state, storable(text), attempts, f.wait, f.class, cause, id, f.failures, f.ago,
 	}
+}
+
+// keyOf is a record's key as it is stored: never NULL.
+func keyOf(m *message) []byte {
+	if m.rec.Key == nil {
+		return []byte{}
+	}
+	return m.rec.Key
 }
 
 // storable makes text that a text column takes: an event must not fail to be

@@ -16,7 +16,7 @@ import (
 // ErrForgotten is an event that is read again, and so old that the inbox may
 // have forgotten that it was handled.
 var ErrForgotten = errors.New("it was read before and is older than the inbox remembers, so it may have been handled: " +
-	"drop it if it was, or redrive it if it was not")
+	"drop it if it was, or have it tried now if it was not")
 
 // recently protects claims that were made a moment ago for an event of long
 // ago: the position may not have passed it yet.
@@ -95,3 +95,7 @@ func (s *session) pruneDefault(ctx context.Context) error {
 func (s *session) forgotten(p *partition, m *message) bool {
 	return m.mark != nil && m.pos.Offset < p.reached && event.IDTime(m.env.ID).UnixMilli() < s.cutoff.Load()
 }
+
+// classForgotten is the class of ErrForgotten. It has no tries: nobody but a
+// person can decide about it.
+const classForgotten = "forgotten"

@@ -51,9 +51,9 @@ func TestAnEventOlderThanTheInboxIsNotHandledTwice(t *testing.T) {
 	w.exec(`DELETE FROM waybill.inbox WHERE event_id < $1`, event.IDFloor(time.Now().AddDate(0, 0, -20)))
 	again()
 	w.until("they are parked", func() bool { return len(w.parked()) == 2 })
-	k := w.parked()
-	if k[0].Error != ErrForgotten.Error() || w.number(`SELECT count(*) FROM waybill.parked WHERE state = 'dead' AND class = 'forgotten'`) != 2 {
-		t.Errorf("parked: %+v", k[0])
+	k := w.deadKeys(DeadFilter{})
+	if len(k) != 2 || k[0].Error != ErrForgotten.Error() || k[0].Class != classForgotten {
+		t.Errorf("dead: %+v", k)
 	}
 	w.inOrder() // nothing twice, and nothing of later days is lost
 	// A person knows that a's was not handled after all.

@@ -66,6 +66,8 @@ func (s *session) rest(l *lane, free bool) {
 	}
 }
 
+// head is the first of the parked events of a lane's key. In a group that keeps
+// no order it is the first that may be tried: nothing waits for the dead.
 func (s *session) head(ctx context.Context, l *lane) (*head, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -74,8 +76,8 @@ func (s *session) head(ctx context.Context, l *lane) (*head, error) {
 	err := s.deps.DB.QueryRow(ctx, `SELECT seq, attempts, failures,
 			now() - coalesce(redriven_at, first_failed_at, parked_at), next_at <= now() AND (`+triedSQL+`),
 			"offset", key, record_time, header_names, header_values, value
-		FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4
-		ORDER BY seq LIMIT 1`, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key)).
+		FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND (NOT $5 OR (`+triedSQL+`))
+		ORDER BY seq LIMIT 1`, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), s.cfg.Ordering == Unordered).
 		Scan(&h.seq, &h.attempts, &h.failures, &h.since, &h.due, &h.rec.Offset, &h.rec.Key, &h.rec.Timestamp, &names, &values, &h.rec.Value)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // none is an answer
@@ -182,10 +184,10 @@ func (s *session) dropHead(l *lane, m *message, h *head, r Rule, failed error) {
 func (s *session) forget(l *lane, h *head) time.Duration {
 	err := s.persist(l.p, func(ctx context.Context) error {
 		err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return s.unpark(ctx, tx, l, h) })
-		if errors.Is(err, errTaken) {
-			return nil
+		if !errors.Is(err, errTaken) {
+			return err
 		}
-		return err
+		return nil
 	})
 	if err == nil {
 		s.meter.count(otherType, skipped, 1)

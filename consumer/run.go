@@ -60,10 +60,10 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
 	clocks.Go(func() { s.watchParked(ticking) })
 	clocks.Go(func() { s.keepInbox(ticking) })
-	clocks.Go(func() { s.watchPolicies(ticking) })
-	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
 	clocks.Go(func() { s.copyDead(ticking) })
 	clocks.Go(func() { s.countDead(ticking) })
+	clocks.Go(func() { s.watchPolicies(ticking) })
+	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
 
 	s.poll(ctx)
 	s.quit(cl) //nolint:contextcheck // it leaves in order although ctx is over

@@ -20,16 +20,16 @@ func (s *session) stop(ctx context.Context, p *partition, fault string, was posi
 	s.log.ErrorContext(ctx, "partition stopped: "+what, "fault", fault, "topic", p.topic, "partition", p.id,
 		"saved", was.next, "log_start", b.start, "log_end", b.end, "next", s.resetHint(p.topic))
 	s.record(ctx, "partition_stopped", p.place, what+". Nothing is handled until "+s.resetHint(p.topic))
-	s.noteStopped(ctx, p, what)
+	s.noteStop(ctx, p, what)
 }
 
-// noteStopped has the database say that p is stopped, and why.
-func (s *session) noteStopped(ctx context.Context, p *partition, what string) {
+// noteStop has the owner's row tell why nothing is done.
+func (s *session) noteStop(ctx context.Context, p *partition, what string) {
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	if _, err := s.deps.DB.Exec(ctx, `UPDATE waybill.owner SET stopped = $5
 		WHERE group_name = $1 AND topic = $2 AND partition = $3 AND epoch = $4`,
-		s.cfg.Group, p.topic, p.id, p.owner, storable(what)); err != nil {
+		s.cfg.Group, p.topic, p.id, p.owner, what); err != nil {
 		s.log.WarnContext(ctx, "that a partition is stopped is not in the database", "error", err)
 	}
 }

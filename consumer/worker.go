@@ -91,15 +91,15 @@ func (s *session) failed(l *lane, m *message, err error) time.Duration {
 		l.since = time.Now()
 	}
 	if errors.Is(err, ErrForgotten) && l.key != wholePartition {
-		s.setAside(l, m, forgotten, err)
+		s.setAside(l, m, When(classForgotten, nil), err)
 		return 0
 	}
 	r := s.rule(err)
+	if s.cfg.Ordering == ByPartition && l.key == wholePartition {
+		return s.failedInPlace(l, m, r, err)
+	}
 	if wait, again := r.again(l.attempts, time.Since(l.since), s.cfg.Retry.Within); again {
 		return wait
-	}
-	if l.key == wholePartition {
-		return s.failedInPlace(l, m, r, err)
 	}
 	s.setAside(l, m, r, err)
 	return 0
