@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,8 @@ type App struct {
 	engines  *engines
 	started  time.Time
 	httpAddr string
+	opsAddr  string
+	up       atomic.Bool
 	demoKey  string
 }
 
@@ -55,7 +58,12 @@ func Up(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) 
 // Run plays roles, some of Roles, against engines that run elsewhere, all of
 // which cfg names.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger, roles ...string) (*App, error) {
-	return begin(ctx, cfg, log, func(a *App) error { return a.startRoles(ctx, roles) })
+	return begin(ctx, cfg, log, func(a *App) error {
+		if err := a.startOps(ctx, a.ask("postgres", a.pingDatabase), a.ask("broker", a.pingOwnBroker)); err != nil {
+			return err
+		}
+		return a.startRoles(ctx, roles)
+	})
 }
 
 // Broker runs broker and registry alone.
@@ -63,6 +71,9 @@ func Broker(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, err
 	cfg.Brokers, cfg.RegistryURL = nil, ""
 	return begin(ctx, cfg, log, func(a *App) (err error) {
 		if a.lock, err = lockDir(cfg.Dir); err != nil {
+			return err
+		}
+		if err := a.startOps(ctx, a.ask("broker", a.pingOwnBroker), a.ask("registry", a.pingRegistry)); err != nil {
 			return err
 		}
 		a.engines = &engines{}
@@ -78,6 +89,7 @@ func begin(ctx context.Context, cfg config.Config, log *slog.Logger, start func(
 	a := newApp(cfg, log)
 	err := start(a)
 	if err == nil {
+		a.up.Store(true)
 		return a, nil
 	}
 	if ctx.Err() != nil { // whatever failed, failed of this
@@ -96,6 +108,9 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 
 func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	if a.engines, err = a.startEngines(ctx); err != nil {
+		return err
+	}
+	if err := a.checkExactlyOnce(roles); err != nil {
 		return err
 	}
 	p, err := a.prepare(ctx)

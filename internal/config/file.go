@@ -38,6 +38,9 @@ type file struct {
 		Password string `yaml:"password"`
 		Bearer   string `yaml:"bearer"`
 	} `yaml:"registry"`
+	Metrics struct {
+		Listen string `yaml:"listen"`
+	} `yaml:"metrics"`
 	Outbox Outbox `yaml:"outbox"`
 	CDC    CDC    `yaml:"cdc"`
 }
@@ -53,7 +56,7 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox, c.CDC = in.Outbox, in.CDC
+	c.MetricsListen, c.Outbox, c.CDC = in.Metrics.Listen, in.Outbox, in.CDC
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err
 	}
