@@ -70,6 +70,11 @@ func printStatus(out io.Writer, s relay.Status) error {
 	if err := table(out, statusRows(s)); err != nil {
 		return err
 	}
+	if p := s.Publication; p != nil && p.Advice != "" {
+		if _, err := fmt.Fprintf(out, "\npublication %s: %s\n", p.Name, p.Advice); err != nil {
+			return err
+		}
+	}
 	if s.Slot.Advice != "" {
 		if _, err := fmt.Fprintf(out, "\nslot: %s\n", s.Slot.Advice); err != nil {
 			return err
@@ -97,7 +102,7 @@ func printStatus(out io.Writer, s relay.Status) error {
 }
 
 func statusRows(s relay.Status) [][]string {
-	return [][]string{
+	rows := [][]string{
 		{"backlog", backlogText(s)},
 		{"oldest", oldestText(s)},
 		{"published", rateText(s.PerSecond)},
@@ -105,6 +110,14 @@ func statusRows(s relay.Status) [][]string {
 		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed, " + secondsText(s.Slot.LagSeconds)},
 		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
 	}
+	if p := s.Publication; p != nil && !p.Whole {
+		text := p.Name + "  missing: somebody dropped it"
+		if p.Exists {
+			text = p.Name + "  leaves events out"
+		}
+		rows = append(rows, []string{"publication", text})
+	}
+	return rows
 }
 
 func backlogText(s relay.Status) string {

@@ -40,11 +40,13 @@ type Status struct {
 	Oldest *time.Time `json:"oldest"`
 	// PerSecond is what was marked in the last minute, a second; nil if that is
 	// unknown.
-	PerSecond *float64        `json:"published_per_second"`
-	Slot      SlotStatus      `json:"slot"`
-	Stopped   []StoppedPart   `json:"stopped_partitions"`
-	Skips     []Skip          `json:"pending_skips"` // asked for and not carried out yet
-	Incidents []incident.Seen `json:"incidents"`     // the latest of the last day
+	PerSecond *float64   `json:"published_per_second"`
+	Slot      SlotStatus `json:"slot"`
+	// Publication is nil in mode poll, which needs none.
+	Publication *PublicationStatus `json:"publication"`
+	Stopped     []StoppedPart      `json:"stopped_partitions"`
+	Skips       []Skip             `json:"pending_skips"` // asked for and not carried out yet
+	Incidents   []incident.Seen    `json:"incidents"`     // the latest of the last day
 }
 
 // SlotStatus is the relay's replication slot as the server sees it. What the
@@ -106,6 +108,15 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 		return s, err
 	}
 	s.Slot.Advice = s.Slot.Advise(cfg)
+	if cfg.Mode != Poll {
+		p, err := ReadPublication(ctx, db, cfg.Publication)
+		if err != nil {
+			return s, err
+		}
+		if s.Publication = &p; !p.Whole && s.Slot.Exists && !s.Slot.Active {
+			s.Slot.Advice = "a relay that runs cannot read it while the publication leaves events out: see there"
+		}
+	}
 	if cfg.tables() {
 		err = s.readBacklog(ctx, db)
 	} else {
