@@ -40,6 +40,7 @@ type App struct {
 	httpAddr string
 	opsAddr  string
 	up       atomic.Bool
+	roles    []string
 	demoKey  string
 }
 
@@ -107,6 +108,7 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 }
 
 func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
+	a.roles = roles
 	if a.engines, err = a.startEngines(ctx); err != nil {
 		return err
 	}

@@ -15,10 +15,14 @@ import (
 // newGate is what holds writers of events back.
 func (a *App) newGate() *outbox.Gate {
 	db := a.engines.db
+	grace := time.Duration(0)
+	if !slices.Contains(a.roles, RoleRelay) {
+		grace = -1 // no relay starts with us
+	}
 	g := outbox.NewGate(db, outbox.GateConfig{
 		Slot:       relay.SlotName(db.Config().ConnConfig.Database),
 		MaxBacklog: a.cfg.Outbox.MaxBacklog, MaxWAL: int64(a.cfg.Outbox.MaxWAL),
-		Message: a.messages(), Poll: a.polls(), Changed: a.recordGate, Logger: a.log,
+		Message: a.messages(), Poll: a.polls(), SlotGrace: grace, Changed: a.recordGate, Logger: a.log,
 	})
 	a.metrics.MustRegister(&gateMetrics{g})
 	return g

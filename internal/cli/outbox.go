@@ -57,17 +57,21 @@ func newOutboxStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			writers := weigh(t.cfg.Outbox, s)
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
+				return printJSON(cmd.OutOrStdout(), struct {
+					relay.Status
+					budget
+				}{s, writers})
 			}
-			return printStatus(cmd.OutOrStdout(), s)
+			return printStatus(cmd.OutOrStdout(), s, writers)
 		})
 	}
 	return cmd
 }
 
-func printStatus(out io.Writer, s relay.Status) error {
-	if err := table(out, statusRows(s)); err != nil {
+func printStatus(out io.Writer, s relay.Status, writers budget) error {
+	if err := table(out, append(statusRows(s), writers.row())); err != nil {
 		return err
 	}
 	if p := s.Publication; p != nil && p.Advice != "" {
@@ -107,7 +111,7 @@ func statusRows(s relay.Status) [][]string {
 		{"oldest", oldestText(s)},
 		{"published", rateText(s.PerSecond)},
 		{"slot", slotText(s.Slot)},
-		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed, " + secondsText(s.Slot.LagSeconds)},
+		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed" + secondsText(s)},
 		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
 	}
 	if p := s.Publication; p != nil && !p.Whole {
@@ -158,11 +162,17 @@ func slotText(s relay.SlotStatus) string {
 	return s.Name + "  inactive: no relay reads it"
 }
 
-func secondsText(seconds *float64) string {
-	if seconds == nil {
-		return "an unknown time"
+// secondsText is empty where the oldest event tells how long: it may wait for a
+// partition that has stopped, and be confirmed all the same.
+func secondsText(s relay.Status) string {
+	switch seconds := s.Slot.LagSeconds; {
+	case s.BacklogUnknown == "":
+		return ""
+	case seconds == nil:
+		return ", an unknown time"
+	default:
+		return ", about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
 	}
-	return "about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
 }
 
 func limitText(bytes *int64) string {

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +75,7 @@ func TestStatusTellsWhatWaitsAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	contain(t, says(t, "outbox", "status", "--database", dsn),
-		"20 events committed and not yet marked", "(7 d ago)", "0.0 events/s", slot+"  inactive", "about 7 d (estimated)",
+		"20 events committed and not yet marked", "(7 d ago)", "0.0 events/s", slot+"  inactive", "let in; the budget is 1000000 events and 2.0 GiB of WAL kept",
 		"of 4.0 GiB that the server keeps, status reserved", "waybill run relay",
 		"things  3          "+event.String(), "too large", "a test order", "ana@desk", "slot_lost")
 	var s struct {
@@ -113,7 +116,8 @@ func TestStatusTellsThePublishRate(t *testing.T) {
 func TestStatusOfMessagesGivesNoCount(t *testing.T) {
 	_, dsn, _ := outboxOf(t)
 	t.Setenv(config.EnvRelay, "message")
-	contain(t, says(t, "outbox", "status", "--database", dsn), "unknown: events are written to the WAL alone", "an unknown time")
+	contain(t, says(t, "outbox", "status", "--database", dsn), "unknown: events are written to the WAL alone", "an unknown time", "published  unknown")
+	contain(t, says(t, "outbox", "status", "--database", dsn, "--json"), `"published_per_second": null`)
 	contain(t, says(t, "outbox", "status", "--database", dsn, "--json"), `"backlog": null`)
 }
 
@@ -209,6 +213,31 @@ func TestOutboxOfADatabaseWithoutTablesIsTold(t *testing.T) {
 	for _, args := range [][]string{{"outbox", "status"}, {"outbox", "skip", uuid.NewString(), "--reason", "x"}} {
 		if code, _, errOut := command(append(args, "--database", dsn)...); code != exitFailed || !strings.Contains(errOut, "waybill up") {
 			t.Errorf("%v: %d %s", args, code, errOut)
+		}
+	}
+}
+
+func TestStatusTellsThatWritersAreRefused(t *testing.T) {
+	_, dsn, _ := outboxOf(t)
+	file := filepath.Join(t.TempDir(), "waybill.yaml")
+	for allowed, says := range map[string]string{
+		"19": "refused: more than 19 events wait", "20": "still refused if they were before", "26": "let in; the budget is 26 events",
+	} {
+		if err := os.WriteFile(file, []byte("outbox: {max_backlog: "+allowed+"}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(config.EnvFile, file)
+		code, out, errOut := command("outbox", "status", "--database", dsn)
+		if code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("of %s no %q: %d %s %s", allowed, says, code, out, errOut)
+		}
+		var s struct {
+			Refused bool   `json:"writers_refused"`
+			Budget  *int64 `json:"max_backlog"`
+		}
+		if code, out, errOut = command("outbox", "status", "--database", dsn, "--json"); code != exitOK || json.Unmarshal([]byte(out), &s) != nil ||
+			s.Refused != (allowed == "19") || fmt.Sprint(*s.Budget) != allowed {
+			t.Errorf("of %s: %d %s %s", allowed, code, out, errOut)
 		}
 	}
 }

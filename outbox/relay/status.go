@@ -126,8 +126,10 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 	if err != nil {
 		return s, err
 	}
-	if s.PerSecond, err = publishRate(ctx, db); err != nil {
-		return s, err
+	if cfg.tables() { // else there are no marks, and none is not 0
+		if s.PerSecond, err = publishRate(ctx, db); err != nil {
+			return s, err
+		}
 	}
 	if s.Stopped, err = ReadStopped(ctx, db, cfg.Slot); err != nil {
 		return s, err
