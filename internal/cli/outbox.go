@@ -2,15 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -211,78 +206,4 @@ func known(bytes *int64) string {
 		return "unknown amount"
 	}
 	return size(*bytes)
-}
-
-// maxReason bounds the words of an operator.
-const maxReason = 1000
-
-func newOutboxSkip() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "skip EVENT-ID",
-		Short: "Give up an event that the broker refuses, so that its partition goes on without it",
-		Args:  cobra.ExactArgs(1),
-	}
-	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
-	reason := cmd.Flags().String("reason", "", "why, kept with the event (required)")
-	force := cmd.Flags().Bool("force", false, "also an event that no partition waits for")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := uuid.Parse(args[0])
-		if err != nil {
-			return usagef("event %q: want the id that `waybill outbox status` shows", args[0])
-		}
-		text := strings.TrimSpace(*reason)
-		if text == "" || len(text) > maxReason {
-			return usagef("--reason: want 1 to %d bytes that say why the event is given up", maxReason)
-		}
-		return withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
-			asked := skipped{Skip: relay.Skip{Event: id, Reason: text, AskedBy: operator(), AskedAt: time.Now()}}
-			if asked.Stopped, err = relay.AskSkip(ctx, db, asked.Skip, *force); err != nil {
-				return skipHint(err)
-			}
-			asked.Effect = asked.effect()
-			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), asked)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "event %s is to be given up: %s\n", id, asked.Effect)
-			return err
-		})
-	}
-	return cmd
-}
-
-// skipped is what a skip will do.
-type skipped struct {
-	relay.Skip
-	Stopped *relay.StoppedPart `json:"stopped"` // nil: no partition waits for it
-	Effect  string             `json:"effect"`
-}
-
-func (s skipped) effect() string {
-	if s.Stopped == nil {
-		return "no partition waits for it. If the broker refuses it, the relay passes over it then; if not, it is published like any other"
-	}
-	where := fmt.Sprintf("partition %d of %s goes", s.Stopped.Partition, s.Stopped.Topic)
-	if s.Stopped.Partition < 0 {
-		where = s.Stopped.Topic + " goes"
-	}
-	return "the relay marks it as never published, and " + where + " on with what is behind it, within a second or so while a relay runs. Consumers will find its sequence missing under its key"
-}
-
-func skipHint(err error) error {
-	if errors.Is(err, relay.ErrNotRefused) {
-		return fmt.Errorf("%w: see `waybill outbox status` for those that do wait; --force gives it up all the same, once it is refused", err)
-	}
-	return err
-}
-
-// operator is who asks, as far as this machine knows.
-func operator() string {
-	name, host := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	return name + "@" + host
 }

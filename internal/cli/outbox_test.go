@@ -172,7 +172,9 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 		"blank reason": {waiting, []string{"--reason", " "}, exitUsage, "--reason"},
 		"no id":        {"k1", []string{"--reason", "x"}, exitUsage, "k1"},
 		"not refused":  {waiting, []string{"--reason", "x"}, exitFailed, "--force"},
-		"unknown":      {uuid.NewString(), []string{"--reason", "x"}, exitFailed, "no partition waits"},
+		"unknown":      {uuid.NewString(), []string{"--reason", "x"}, exitFailed, "no such event"},
+		"not asked":    {waiting, []string{"--undo"}, exitFailed, "nobody asked"},
+		"undone why":   {waiting, []string{"--undo", "--reason", "x"}, exitUsage, "--undo"},
 		"published":    {published, []string{"--reason", "x", "--force"}, exitFailed, "is published"},
 	} {
 		if code, out, errOut := skip(c.id, c.more...); code != c.code || !strings.Contains(errOut, c.say) || out != "" {
@@ -186,7 +188,24 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 	if code, out, errOut := skip(waiting, "--reason", "x", "--force"); code != 0 || !strings.Contains(out, "no partition waits") {
 		t.Errorf("forced: %d %s %s", code, out, errOut)
 	}
-	run(t, db, `DELETE FROM waybill.outbox_skips`)
+	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", waiting)
+	if code, out, errOut := skip(waiting, "--undo"); code != 0 || !strings.Contains(out, "is not to be given up any more") {
+		t.Errorf("undone: %d %s %s", code, out, errOut)
+	}
+	unknown := uuid.NewString()
+	if code, out, errOut := skip(unknown, "--reason", "in the WAL alone", "--force"); code != 0 {
+		t.Errorf("forced: %d %s %s", code, out, errOut)
+	}
+	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", unknown)
+	if err := incident.Record(t.Context(), db, incident.Incident{Part: "relay", Kind: "event_skipped", Subject: unknown, Text: "given up"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := says(t, "outbox", "status", "--database", dsn); strings.Contains(out, "to be given up") {
+		t.Errorf("carried out, and still pending:\n%s", out)
+	}
+	if code, out, errOut := skip(unknown, "--undo"); code != exitFailed || !strings.Contains(errOut, "too late") {
+		t.Errorf("undone after it was carried out: %d %s %s", code, out, errOut)
+	}
 	run(t, db, `INSERT INTO waybill.outbox_stopped (slot, topic, partition, event_id, error) VALUES ($1, 'things', 3, $2, 'too large')`, slot, waiting)
 	if code, out, errOut := skip(waiting, "--reason", "a test order"); code != 0 || !strings.Contains(out, "partition 3 of things goes on") {
 		t.Errorf("%d %s %s", code, out, errOut)
@@ -196,13 +215,18 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 		reason != "a test order" || !strings.Contains(by, "@") {
 		t.Errorf("%q by %q, %v", reason, by, err)
 	}
+	if code, out, errOut := skip(waiting, "--reason", "another"); code != 0 || !strings.Contains(out, "noted already") || !strings.Contains(out, "a test order") {
+		t.Errorf("again: %d %s %s", code, out, errOut)
+	}
 	var again struct {
 		Event   string
+		Reason  string
+		Noted   bool `json:"noted_before"`
 		Stopped *struct{ Topic string }
 		Effect  string
 	}
 	code, out, errOut := skip(waiting, "--reason", "again", "--json")
-	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Event != waiting || again.Stopped == nil || again.Effect == "" {
+	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Event != waiting || !again.Noted || again.Reason != "a test order" || again.Stopped == nil || again.Effect == "" {
 		t.Errorf("again: %v %s %s", err, out, errOut)
 	}
 	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", "a test order")

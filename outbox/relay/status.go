@@ -250,24 +250,6 @@ func ReadStopped(ctx context.Context, db *pgxpool.Pool, slot string) ([]StoppedP
 	return list, nil
 }
 
-// readSkips lists those of which nothing has come yet: the event is still
-// refused, or stands behind others without a mark.
-func readSkips(ctx context.Context, db *pgxpool.Pool) ([]Skip, error) {
-	rows, err := db.Query(ctx, `SELECT k.event_id, k.reason, k.asked_by, k.asked_at FROM waybill.outbox_skips k
-		WHERE EXISTS (SELECT FROM waybill.outbox_stopped s WHERE s.event_id = k.event_id)
-			OR EXISTS (SELECT FROM waybill.outbox_events e WHERE e.id = k.event_id)
-			AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = k.event_id)
-		ORDER BY k.asked_at LIMIT $1`, listLimit)
-	if err != nil {
-		return nil, fmt.Errorf("list pending skips: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Skip])
-	if err != nil {
-		return nil, fmt.Errorf("list pending skips: %w", err)
-	}
-	return list, nil
-}
-
 // rateOver is what a publish rate is taken over; tailLimit bounds the pages of
 // a partition that are read for it, 128 MiB at most.
 const (
@@ -325,56 +307,4 @@ func tailRate(ctx context.Context, db *pgxpool.Pool, table string, pages int64) 
 			return float64(recent) / max(*since, 0.001), nil
 		}
 	}
-}
-
-// Why a skip is refused; compare with errors.Is.
-var (
-	ErrNotRefused = errors.New("no partition waits for this event")
-	ErrPublished  = errors.New("the event is published, or given up already")
-)
-
-// AskSkip has the relay give an event up: it is never published, and marked
-// with partition and offset -1. The event must be one that a partition waits
-// for, which is then returned, or ErrNotRefused. With force it may be another,
-// which the relay passes over once it is refused, and nil is returned. Asking
-// again changes nothing.
-func AskSkip(ctx context.Context, db *pgxpool.Pool, skip Skip, force bool) (at *StoppedPart, err error) {
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT topic, partition, event_id, error, since, tried_at, attempts
-			FROM waybill.outbox_stopped WHERE event_id = $1 LIMIT 1`, skip.Event)
-		if err != nil {
-			return err
-		}
-		stopped, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[StoppedPart])
-		if err != nil {
-			return err
-		}
-		if len(stopped) > 0 {
-			at = stopped[0]
-		} else if err := mayForce(ctx, tx, skip.Event, force); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO waybill.outbox_skips (event_id, reason, asked_by) VALUES ($1, $2, $3)
-			ON CONFLICT DO NOTHING`, skip.Event, skip.Reason, skip.AskedBy)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("give up event %s: %w", skip.Event, err)
-	}
-	return at, nil
-}
-
-// mayForce refuses what could have no effect, or none that was meant.
-func mayForce(ctx context.Context, tx pgx.Tx, event uuid.UUID, force bool) error {
-	var published bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_published WHERE id = $1)`, event).Scan(&published)
-	switch {
-	case err != nil:
-		return err
-	case published:
-		return ErrPublished
-	case !force:
-		return ErrNotRefused
-	}
-	return nil
 }
