@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -51,6 +52,9 @@ func newOutboxStatus() *cobra.Command {
 			s, err := relay.ReadStatusOf(ctx, db, relay.Config{Mode: relay.Mode(t.cfg.Outbox.Relay)})
 			if err != nil {
 				return err
+			}
+			if t.upDir != "" {
+				s.Slot.Advice = strings.ReplaceAll(s.Slot.Advice, relay.StartCommand, upCommand(t.upDir))
 			}
 			writers := weigh(t.cfg.Outbox, s)
 			if *asJSON {

@@ -98,7 +98,11 @@ func topics(ctx context.Context, cl *kgo.Client, caps broker.Capabilities, decla
 	case len(missing) > 0:
 		return warn("missing: "+strings.Join(missing, ", "), "events of a topic that is not there stop", "waybill up or waybill run makes them when it starts"), nil
 	}
-	return ok("%d as declared", len(declared)), nil
+	names := make([]string, len(declared))
+	for i, t := range declared {
+		names[i] = t.Name
+	}
+	return ok("%d of %s on the broker are declared here, and are as declared: %s", len(declared), plural(int64(len(there)), "topic"), some(names)), nil
 }
 
 func differences(d *broker.DriftError) string {

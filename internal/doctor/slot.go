@@ -17,7 +17,7 @@ func slot(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := st.Advise(s.Relay)
+	advice := strings.ReplaceAll(st.Advise(s.Relay), relay.StartCommand, s.start(relay.StartCommand))
 	if !s.fromWAL() {
 		if advice == "" {
 			return ok("none, as mode poll needs none"), nil

@@ -204,6 +204,10 @@ func (s *SlotStatus) readLag(ctx context.Context, db *pgxpool.Pool) error {
 	return nil
 }
 
+// StartCommand is how [SlotStatus.Advise] says that a relay is started; where
+// `waybill up` does, another is to be put in its place.
+const StartCommand = "waybill run relay"
+
 // Advise tells what to do about the slot, empty if nothing.
 func (s *SlotStatus) Advise(cfg Config) string {
 	kept := int64(0)
@@ -220,17 +224,17 @@ func (s *SlotStatus) Advise(cfg Config) string {
 	case !s.Exists && cfg.Mode == Message:
 		return "start the relay, which makes it: until then events are refused, as they would be lost"
 	case !s.Exists:
-		return "start the relay, which makes it and publishes what has no mark from the table: waybill run relay"
+		return "start the relay, which makes it and publishes what has no mark from the table: " + StartCommand
 	case s.WALStatus == "lost" && cfg.Mode == Message:
-		return "what was written since its confirmed position is lost. Start the relay, which makes it anew: waybill run relay"
+		return "what was written since its confirmed position is lost. Start the relay, which makes it anew: " + StartCommand
 	case s.WALStatus == "lost":
-		return "nothing is lost: start the relay, which makes it anew and publishes what has no mark from the table: waybill run relay"
+		return "nothing is lost: start the relay, which makes it anew and publishes what has no mark from the table: " + StartCommand
 	case s.WALStatus == "unreserved":
 		return "the server gives the slot up at its next checkpoint. Let the relay catch up, or give it time: " + raise
 	case s.KeepLimit != nil && kept > *s.KeepLimit/2:
 		return "more than half of what the server keeps for it is used up. Let the relay catch up, or give it time: " + raise
 	case !s.Active:
-		return "start the relay: waybill run relay"
+		return "start the relay: " + StartCommand
 	}
 	return ""
 }
