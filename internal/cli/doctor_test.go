@@ -16,7 +16,7 @@ func TestDoctorFailsAndSaysWhatMends(t *testing.T) {
 	if code != exitFailed || !strings.Contains(errOut, "checks failed, and ") {
 		t.Errorf("%d %s", code, errOut)
 	}
-	contain(t, out, "ok    wal_level           logical\n", "fail  tables", "fail  broker", "fail  registry", "  mend  waybill up", "  why   ", "failed\n")
+	contain(t, out, "ok    wal_level           logical\n", "fail  tables", "fail  broker", "fail  registry", "  mend  waybill up", "  why   ", " failed, ")
 	code, out, _ = command(append(args, "--json")...)
 	var all struct {
 		Fail   int
