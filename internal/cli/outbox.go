@@ -127,11 +127,11 @@ func backlogText(s relay.Status) string {
 	if s.BacklogUnknown != "" {
 		return "unknown: " + s.BacklogUnknown
 	}
-	text := fmt.Sprint(s.Backlog)
+	text := plural(int64(s.Backlog), "event")
 	if s.BacklogIsFloor {
 		text = "at least " + text
 	}
-	return text + " events committed and not yet marked as published"
+	return text + " committed and not yet marked as published"
 }
 
 func oldestText(s relay.Status) string {

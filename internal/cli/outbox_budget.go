@@ -61,9 +61,9 @@ func (b budget) row() []string {
 	}
 	switch {
 	case b.MaxBacklog != nil && b.MaxWAL != nil:
-		text += fmt.Sprintf("; the budget is %d events and %s of WAL kept", *b.MaxBacklog, size(*b.MaxWAL))
+		text += fmt.Sprintf("; the budget is %s and %s of WAL kept", plural(*b.MaxBacklog, "event"), size(*b.MaxWAL))
 	case b.MaxBacklog != nil:
-		text += fmt.Sprintf("; the budget is %d events", *b.MaxBacklog)
+		text += "; the budget is " + plural(*b.MaxBacklog, "event")
 	case b.MaxWAL != nil:
 		text += fmt.Sprintf("; the budget is %s of WAL kept", size(*b.MaxWAL))
 	}

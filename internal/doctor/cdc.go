@@ -109,10 +109,10 @@ func cdcTables(ctx context.Context, s *Subject) ([]Finding, error) {
 		return fail("no replica identity: "+strings.Join(tables, ", "), "Postgres refuses the application's own updates and deletes of a published table without one",
 			"give it a primary key, or "+some(mend)), nil
 	}
-	var n int
+	var n int64
 	err = s.db.QueryRow(ctx, `SELECT count(*) FROM pg_publication_tables WHERE pubname LIKE 'waybill\_cdc%'`).Scan(&n)
 	if err != nil {
 		return nil, err
 	}
-	return ok("%d tables are published, each with a replica identity", n), nil
+	return ok("%s published, each with a replica identity", plural(n, "table")), nil
 }

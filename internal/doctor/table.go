@@ -136,7 +136,11 @@ func backlog(ctx context.Context, s *Subject) ([]Finding, error) {
 	if b.Oldest != nil {
 		age = ", the oldest for " + seconds(max(0, time.Since(*b.Oldest).Seconds()))
 	}
-	what := fmt.Sprintf("%d events wait to be published%s; the budget is %d", b.Events, age, budget)
+	wait := "wait"
+	if b.Events == 1 {
+		wait = "waits"
+	}
+	what := fmt.Sprintf("%s %s to be published%s; the budget is %d", plural(b.Events, "event"), wait, age, budget)
 	const mend = "find what holds the relay up: waybill outbox status"
 	switch {
 	case b.Events > budget:
