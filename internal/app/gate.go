@@ -45,7 +45,7 @@ func (a *App) startGate(ctx context.Context, g *outbox.Gate, roles []string) {
 // WAL alone: before, each would be refused. It does not wait for ever: the relay
 // may be another's to start, and reading works without.
 func (a *App) gateOpens(ctx context.Context, g *outbox.Gate) {
-	if !a.messages() {
+	if !a.messages() || !slices.Contains(a.roles, RoleRelay) {
 		return
 	}
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -149,7 +149,11 @@ func (t *target) pool(ctx context.Context) (*pgxpool.Pool, error) {
 	}
 	db, err := pg.Open(ctx, t.cfg.DatabaseURL, pg.Config{ApplicationName: "waybill cli", MaxConns: 2})
 	var away *pgconn.ConnectError
-	if errors.As(err, &away) {
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &refused): // it answers
+		return nil, fmt.Errorf("%w (check user, password and name, or name another with --database or %s)", err, config.EnvDatabaseURL)
+	case errors.As(err, &away):
 		return nil, fmt.Errorf("%w (start it%s, or name another with --database or %s)", err, t.upHint(), config.EnvDatabaseURL)
 	}
 	return db, err

@@ -21,8 +21,11 @@ func flagText(err error) string {
 		said *regexp.Regexp
 		want string
 	}{
-		{noNumber, "want a whole number"}, {noFraction, "want a number"}, {noBool, "want true or false"},
-		{noDuration, "want a duration with its unit, such as 30s or 24h"}, {tooLarge, "it is too large"},
+		{noNumber, "want a whole number"},
+		{noFraction, "want a number"},
+		{noBool, "want true or false"},
+		{noDuration, "want a duration with its unit, such as 30s or 24h"},
+		{tooLarge, "it is too large"},
 	} {
 		text = c.said.ReplaceAllLiteralString(text, c.want)
 	}

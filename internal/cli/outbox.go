@@ -111,7 +111,7 @@ func statusRows(s relay.Status) [][]string {
 		{"published", rateText(s.PerSecond)},
 		{"slot", slotText(s.Slot)},
 		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed" + secondsText(s)},
-		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
+		{"WAL kept", keptText(s.Slot)},
 	}
 	if p := s.Publication; p != nil && !p.Whole {
 		text := p.Name + "  missing: somebody dropped it"
@@ -172,6 +172,13 @@ func secondsText(s relay.Status) string {
 	default:
 		return ", about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
 	}
+}
+
+func keptText(s relay.SlotStatus) string {
+	if !s.Exists {
+		return "none, without a slot"
+	}
+	return known(s.RetainedBytes) + " by the slot, " + limitText(s.KeepLimit) + ", status " + or(s.WALStatus, "unknown")
 }
 
 func limitText(bytes *int64) string {

@@ -43,7 +43,7 @@ func reach(ctx context.Context, s *Subject) (*kgo.Client, broker.Capabilities, [
 	if err := cl.Ping(within); err != nil {
 		cl.Close()
 		return nil, caps, fail(fmt.Sprintf("none answers at %s: %v", at, err), "events are not published, and consumers stand still",
-			"start it, or name another in WAYBILL_KAFKA_BROKERS, its TLS and SASL in the configuration file"), nil
+			s.startIt()+", or name another in WAYBILL_KAFKA_BROKERS, its TLS and SASL in the configuration file"), nil
 	}
 	caps, err = broker.AskCapabilities(within, cl)
 	if err != nil {

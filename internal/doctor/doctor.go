@@ -116,6 +116,14 @@ func (s *Subject) start(role string) string {
 	return role
 }
 
+// startIt says how an engine is started.
+func (s *Subject) startIt() string {
+	if s.Up != "" {
+		return "start it: " + s.Up
+	}
+	return "start it"
+}
+
 // Unlooked is how many checks there was no looking at, because what they look at
 // could not be reached or is not there.
 func Unlooked(found []Finding) (n int) {
