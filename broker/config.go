@@ -20,6 +20,7 @@ type Config struct {
 	TLS      *tls.Config  // nil: plain TCP
 	SASL     *SASL        // nil: no authentication
 	Logger   *slog.Logger // nil: slog.Default; warnings and errors only
+	Outages  *Outages     // shared by clients that are to tell of one together; nil: each for itself
 }
 
 // Client connects lazily: it succeeds without a broker being up. The caller's
@@ -44,10 +45,15 @@ func (c Config) options() ([]kgo.Opt, error) {
 	if id == "" {
 		id = "waybill"
 	}
+	outages := c.Outages
+	if outages == nil {
+		outages = NewOutages()
+	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(id),
-		kgo.WithLogger(newLogger(c.Logger)),
+		kgo.WithLogger(newLogger(c.Logger, outages)),
+		kgo.WithHooks(outages),
 	}
 	if c.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(c.TLS))
@@ -64,16 +70,31 @@ func (c Config) options() ([]kgo.Opt, error) {
 
 // logger lets warnings and errors through whatever the handler's own level
 // is: the client tells far more at info than an operator wants to read.
-type logger struct{ *kslog.Logger }
+type logger struct {
+	*kslog.Logger
+	outages *Outages
+}
 
-func newLogger(l *slog.Logger) kgo.Logger {
+func newLogger(l *slog.Logger, outages *Outages) kgo.Logger {
 	if l == nil {
 		l = slog.Default()
 	}
-	return logger{kslog.New(l)}
+	return logger{kslog.New(l), outages}
 }
 
 // Level implements kgo.Logger.
 func (l logger) Level() kgo.LogLevel {
 	return min(l.Logger.Level(), kgo.LogLevelWarn)
+}
+
+// Log implements kgo.Logger.
+func (l logger) Log(level kgo.LogLevel, text string, keyvals ...any) {
+	say, untold := l.outages.lets(text, keyvals)
+	if !say {
+		return
+	}
+	if untold > 0 {
+		keyvals = append(keyvals, "not_told", untold)
+	}
+	l.Logger.Log(level, text, keyvals...)
 }

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -100,7 +101,7 @@ type CDC struct {
 
 // New makes a publisher of changes in the database of db. The role needs
 // REPLICATION, CREATE on the database, and to own the tables. Of db it uses up to
-// four connections at once.
+// four connections at once, and one more beside it that does nothing.
 func New(db *pgxpool.Pool, client NewClient, reg Registry, cfg Config) *CDC {
 	database := db.Config().ConnConfig.Database
 	cfg.Slot = orDefault(cfg.Slot, SlotName(database))
@@ -148,6 +149,17 @@ func (c *CDC) look() {
 func (c *CDC) Run(ctx context.Context) error {
 	if err := checkTables(*c.tables.Load()); err != nil {
 		return fmt.Errorf("cdc: %w", err)
+	}
+	var present sync.WaitGroup
+	defer present.Wait()
+	seen, leave := context.WithCancel(ctx)
+	defer leave()
+	tried := make(chan struct{})
+	present.Go(func() { c.bePresent(seen, tried) })
+	select {
+	case <-tried:
+	case <-ctx.Done():
+		return nil
 	}
 	standby := false
 	wait := c.cfg.Retry

@@ -133,6 +133,10 @@ func TestTableMadeAnewIsReadAgain(t *testing.T) {
 	if !w.hasIncident("table not published", "there is no table") || !w.hasIncident("table read again") {
 		t.Errorf("incidents %+v", w.incidents())
 	}
+	// That it was mended is no trouble, and what mended it needs not be done.
+	if w.logged.has(slog.LevelError, "read again") || w.hasIncident("table read again", "create it") {
+		t.Errorf("a mend was told as trouble: %+v", w.incidents())
+	}
 }
 
 func TestTruncatedTableEndsUpEmptyInTheTopicToo(t *testing.T) {

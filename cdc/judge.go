@@ -2,6 +2,7 @@ package cdc
 
 import (
 	"slices"
+	"strings"
 )
 
 // finding is what reconcile found of one table.
@@ -71,7 +72,8 @@ func changed(t Table, f *facts, before, now *state, in *publishedTable) (reason 
 	case before == nil:
 		return "it is new", true
 	case before.Error != nil:
-		return "it was not published for a time: " + *before.Error, true
+		what, _, _ := strings.Cut(*before.Error, ": ") // what mended it is done
+		return "it is published again; before, " + what, true
 	case before.Relation != now.Relation:
 		return "it was dropped and made anew", true
 	case !slices.Equal(before.KeyColumns, now.KeyColumns):

@@ -37,6 +37,8 @@ func (s *session) reconcile(ctx context.Context) error {
 	s.follow(found)
 	for _, f := range found {
 		switch {
+		case f.incident != "" && f.known != "" && f.problem == "":
+			s.note(ctx, f.incident, f.name(), f.name()+" "+f.text) // mended: good news
 		case f.incident != "":
 			s.tell(ctx, f.incident, f.name(), f.name()+" "+f.text, nil)
 		case f.reason != "":

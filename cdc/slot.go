@@ -23,12 +23,11 @@ func (c *CDC) ensureSlot(ctx context.Context) error {
 		return fmt.Errorf("look for slot %s: %w", c.cfg.Slot, err)
 	}
 	defer conn.Release()
-	turn := "hashtextextended('waybill cdc ' || $1, 0)"
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(`+turn+`)`, c.cfg.Slot); err != nil {
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(`+turnKey+`)`, c.cfg.Slot); err != nil {
 		return fmt.Errorf("wait for another process to make slot %s: %w", c.cfg.Slot, err)
 	}
 	err = c.makeSlot(ctx)
-	_, unlocked := conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(`+turn+`)`, c.cfg.Slot)
+	_, unlocked := conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(`+turnKey+`)`, c.cfg.Slot)
 	return errors.Join(err, unlocked)
 }
 

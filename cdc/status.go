@@ -95,6 +95,10 @@ func (s *SlotStatus) read(ctx context.Context, db querier) error {
 // ErrUnknownTable is a table whose changes are not published.
 var ErrUnknownTable = errors.New("its changes are not published")
 
+// ErrNotPublished is a table that is configured and cannot be published, as
+// long as that is so.
+var ErrNotPublished = errors.New("it cannot be read just now")
+
 // RequestSnapshot has the process that publishes a table, schema.table, read it
 // again from the beginning, whether that runs now or later.
 func RequestSnapshot(ctx context.Context, db *pgxpool.Pool, slot, table string) error {
@@ -107,12 +111,33 @@ func RequestSnapshot(ctx context.Context, db *pgxpool.Pool, slot, table string) 
 		if n == 0 {
 			return fmt.Errorf("table %q: %w", table, ErrUnknownTable)
 		}
+		if err := mayBeRead(ctx, tx, slot, table); err != nil {
+			return err
+		}
 		return exec(ctx, tx, `SELECT pg_logical_emit_message(true, $1, $2::text)`, messagePrefix, messageWake)
 	})
 }
 
-// ErrInUse is a slot that a process reads.
-var ErrInUse = errors.New("a process publishes changes just now")
+// mayBeRead refuses what would be asked for in vain: once such a table is
+// mended, it is read without being asked for.
+func mayBeRead(ctx context.Context, tx pgx.Tx, slot, table string) error {
+	var problem *string
+	var there bool
+	err := tx.QueryRow(ctx, `SELECT error, EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname || '.' || c.relname = t.name)
+		FROM waybill.cdc_tables t WHERE slot = $1 AND name = $2`, slot, table).Scan(&problem, &there)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at table %s: %w", table, err)
+	case problem != nil:
+		return fmt.Errorf("table %s: %w, and will be read once that is mended: %s", table, ErrNotPublished, *problem)
+	case !there:
+		return fmt.Errorf("table %s: %w: there is no such table in this database any more", table, ErrNotPublished)
+	}
+	return nil
+}
+
+// ErrInUse is a slot that a process reads, or tries to.
+var ErrInUse = errors.New("a process publishes changes, or tries to, just now")
 
 // Drop takes the slot, the publication and all that is known of tables and
 // snapshots out of the database, which then keeps no WAL for change events any
@@ -127,6 +152,9 @@ func Drop(ctx context.Context, db *pgxpool.Pool, slot, publication string) error
 		return fmt.Errorf("slot %s: %w: stop it first", slot, ErrInUse)
 	}
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if err := alone(ctx, tx, slot); err != nil {
+			return err
+		}
 		for _, table := range []string{"cdc_slots", "cdc_tables", "cdc_keys", "cdc_sweeps"} {
 			if err := exec(ctx, tx, `DELETE FROM waybill.`+table+` WHERE slot = $1`, slot); err != nil {
 				return err

@@ -35,6 +35,9 @@ type GateConfig struct {
 	Interval time.Duration
 	// Message is for events that are written to the WAL alone: see State.
 	Message bool
+	// SlotGrace, in message mode, is how long nothing is said of a slot that was
+	// never there: the relay may be starting with us. 10 s if zero, none if below.
+	SlotGrace time.Duration
 	// Changed is told after each closing and opening, by Run. Default: nobody.
 	Changed func(context.Context, GateState)
 	Logger  *slog.Logger // slog.Default if nil
@@ -73,10 +76,6 @@ type Gate struct {
 	told        OverloadReason // empty: open
 }
 
-// firstSlot is how long a gate says nothing of a slot that was never there: the
-// relay may be starting with us.
-const firstSlot = 10 * time.Second
-
 // GateState is what a gate knows. Nil is unknown.
 type GateState struct {
 	Closed     *OverloadError // nil: open
@@ -96,6 +95,9 @@ func NewGate(db *pgxpool.Pool, cfg GateConfig) *Gate {
 	}
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
+	}
+	if cfg.SlotGrace == 0 {
+		cfg.SlotGrace = 10 * time.Second
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -159,7 +161,7 @@ func (g *Gate) enter(ctx context.Context, s GateState) {
 	}
 	g.opened = g.opened || s.Closed == nil
 	switch {
-	case why == g.told, why == SlotUnseen, why == SlotMissing && !g.opened && time.Since(g.began) < firstSlot:
+	case why == g.told, why == SlotUnseen, why == SlotMissing && !g.opened && time.Since(g.began) < g.cfg.SlotGrace:
 		return
 	case why == "":
 		g.log.InfoContext(ctx, "writers of events are let in")
@@ -186,7 +188,9 @@ func (l *level) set(v *int64, bound int64) {
 		l.over = false
 	case *v > bound:
 		l.over = true
-	case *v < bound-bound/5:
+	case *v < opensBelow(bound):
 		l.over = false
 	}
 }
+
+func opensBelow(bound int64) int64 { return bound - bound/5 }

@@ -32,6 +32,11 @@ type OverloadError struct {
 }
 
 func (e *OverloadError) Error() string {
+	return fmt.Sprintf("%v: %s; see waybill outbox status, and try again in %s", ErrOverloaded, e.Cause(), e.RetryAfter.Round(time.Second))
+}
+
+// Cause is why, without what to do.
+func (e *OverloadError) Cause() string {
 	what := "it has not seen the relay's replication slot yet"
 	switch e.Reason {
 	case BacklogOverBudget:
@@ -44,7 +49,7 @@ func (e *OverloadError) Error() string {
 		what = "the relay's replication slot is lost, or about to be"
 	case SlotUnseen:
 	}
-	return fmt.Sprintf("%v: %s; see waybill outbox status, and try again in %s", ErrOverloaded, what, e.RetryAfter.Round(time.Second))
+	return what
 }
 
 // Is tells that every OverloadError is ErrOverloaded.

@@ -59,11 +59,11 @@ func Open(ctx context.Context, dsn string, cfg Config) (*pgxpool.Pool, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", describe(pc.ConnConfig), err)
+		return nil, fmt.Errorf("open database %s: %w", describe(pc.ConnConfig), openError{err})
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("open database %s: %w", describe(pc.ConnConfig), err)
+		return nil, fmt.Errorf("open database %s: %w", describe(pc.ConnConfig), openError{err})
 	}
 	return pool, nil
 }

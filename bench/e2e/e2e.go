@@ -22,27 +22,33 @@ type Config struct {
 	Warmup    time.Duration // of load before that, whose waits are not counted
 	Duration  time.Duration // of the load
 	Customers int           // tracking pages open at once, each following an order
-	Patience  time.Duration // after which an event that was not seen is lost; 10 s if zero
+	Patience  time.Duration // after which an event that was not seen is lost, or unfinished; 10 s if zero
 }
 
-// Result is one run.
+// Result is one run. A figure of no samples is nil: a zero would look fast.
 type Result struct {
-	Name       string  `json:"name"`
-	Rate       int     `json:"rate"`
-	Orders     int     `json:"orders"` // answered with 201
-	Failed     int     `json:"failed"` // answered otherwise
-	Failure    string  `json:"failure,omitempty"`
-	Events     int     `json:"events"`       // seen on the merchant's stream
-	PerSecond  float64 `json:"events_per_s"` // orders answered over the length of the load
-	Mean       float64 `json:"mean_ms"`      // from due to seen
-	P50        float64 `json:"p50_ms"`
-	P99        float64 `json:"p99_ms"`
-	Max        float64 `json:"max_ms"`
-	AnswerP50  float64 `json:"answer_p50_ms"` // from due to the answer of POST
-	AnswerP99  float64 `json:"answer_p99_ms"`
-	Tracked    int     `json:"tracked"`        // status changes that customers waited for
-	TrackedP50 float64 `json:"tracked_p50_ms"` // from the merchant's click to the customer's page
-	TrackedP99 float64 `json:"tracked_p99_ms"`
+	Name            string   `json:"name"`
+	Rate            int      `json:"rate"`
+	Orders          int      `json:"orders"` // answered with 201
+	Failed          int      `json:"failed"` // answered otherwise
+	Failure         string   `json:"failure,omitempty"`
+	Events          int      `json:"events"`       // seen on the merchant's stream
+	PerSecond       float64  `json:"events_per_s"` // these, over the length of the load
+	OrdersPerSecond float64  `json:"orders_per_s"` // orders answered, over the same
+	Mean            *float64 `json:"mean_ms"`      // from due to seen
+	P50             *float64 `json:"p50_ms"`
+	P99             *float64 `json:"p99_ms"`
+	Max             *float64 `json:"max_ms"`
+	AnswerP50       *float64 `json:"answer_p50_ms"` // from due to the answer of POST
+	AnswerP99       *float64 `json:"answer_p99_ms"`
+	Tracked         int      `json:"tracked"`        // status changes that customers waited for
+	TrackedP50      *float64 `json:"tracked_p50_ms"` // from the merchant's click to the customer's page
+	TrackedP99      *float64 `json:"tracked_p99_ms"`
+	// Unfinished are the orders of which not all was seen when patience was over,
+	// and nothing of later ones either: while broker or relay are away, their
+	// events stand in the outbox.
+	Unfinished int `json:"unfinished"`
+	// Lost are those that events of clearly later orders overtook for good.
 	Lost       int     `json:"lost"`
 	Reordered  int     `json:"reordered"`
 	Duplicates int     `json:"duplicates"`

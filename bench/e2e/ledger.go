@@ -18,13 +18,15 @@ type ledger struct {
 	tracks  []time.Duration
 	failure error
 	from    time.Time // waits that began before are not counted
-	count   struct{ failed, events, answered, reordered, duplicates, lostTracks int }
+	pages   []string  // orders whose tracking page ended without its change
+	count   struct{ failed, events, answered, reordered, duplicates int }
 	news    chan struct{}
 }
 
 // fate is one order's.
 type fate struct {
 	due      time.Time // zero until its answer came
+	asked    time.Time // when what is expected was answered
 	seen     time.Time // its creation on the stream
 	sequence int64     // highest seen
 	expected int64     // highest that was answered
@@ -56,7 +58,7 @@ func (l *ledger) answered(id string, due, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.order(id)
-	f.due, f.expected = due, max(f.expected, 1)
+	f.due, f.asked, f.expected = due, at, max(f.expected, 1)
 	l.count.answered++
 	l.answers = append(l.answers, at.Sub(due))
 }
@@ -64,7 +66,8 @@ func (l *ledger) answered(id string, due, at time.Time) {
 func (l *ledger) moved(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.order(id).expected = 2
+	f := l.order(id)
+	f.asked, f.expected = time.Now(), 2
 }
 
 func (l *ledger) saw(m message) {
@@ -96,10 +99,10 @@ func (l *ledger) tracked(took time.Duration) {
 	l.tracks = append(l.tracks, took)
 }
 
-func (l *ledger) notTracked() {
+func (l *ledger) notTracked(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count.lostTracks++
+	l.pages = append(l.pages, id)
 }
 
 func (l *ledger) failed(err error) {
@@ -137,10 +140,47 @@ func (l *ledger) outstanding() (n int) {
 	return n
 }
 
+// missing tells what was not seen: lost where the stream has gone on without it,
+// unfinished where it may still come. Partitions do not keep step with each
+// other, so that what overtakes by less than a moment says nothing.
+func (l *ledger) missing(patience time.Duration) (lost, unfinished int) {
+	var newest time.Time // of the orders that were seen
+	for _, f := range l.orders {
+		if !f.seen.IsZero() && f.due.After(newest) {
+			newest = f.due
+		}
+	}
+	for _, f := range l.orders {
+		switch {
+		case f.expected <= f.sequence:
+		case newest.After(f.asked.Add(patience / 20)):
+			lost++
+		default:
+			unfinished++
+		}
+	}
+	for _, id := range l.pages {
+		if l.order(id).sequence >= 2 { // the merchant's stream had it; otherwise it is counted above
+			lost++
+		}
+	}
+	return lost, unfinished
+}
+
+// figure is nil where there is nothing it could be of.
+func figure(of []time.Duration, v float64) *float64 {
+	if len(of) == 0 {
+		return nil
+	}
+	return &v
+}
+
+func quantile(of []time.Duration, q float64) *float64 { return figure(of, stat.Quantile(of, q)) }
+
 func (l *ledger) result(cfg Config, took time.Duration) Result {
-	lost := l.outstanding()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lost, unfinished := l.missing(cfg.Patience)
 	var waits []time.Duration
 	for _, f := range l.orders {
 		if !f.due.IsZero() && !f.seen.IsZero() && !f.due.Before(l.from) {
@@ -149,11 +189,12 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 	}
 	r := Result{
 		Name: "e2e", Rate: cfg.Rate, Orders: l.count.answered, Failed: l.count.failed, Events: l.count.events,
-		PerSecond: float64(l.count.answered) / took.Seconds(),
-		Mean:      stat.Mean(waits), P50: stat.Quantile(waits, 0.5), P99: stat.Quantile(waits, 0.99), Max: stat.Quantile(waits, 1),
-		AnswerP50: stat.Quantile(l.answers, 0.5), AnswerP99: stat.Quantile(l.answers, 0.99),
-		Tracked: len(l.tracks), TrackedP50: stat.Quantile(l.tracks, 0.5), TrackedP99: stat.Quantile(l.tracks, 0.99),
-		Lost: lost + l.count.lostTracks, Reordered: l.count.reordered, Duplicates: l.count.duplicates,
+		PerSecond: float64(l.count.events) / took.Seconds(), OrdersPerSecond: float64(l.count.answered) / took.Seconds(),
+		Mean: figure(waits, stat.Mean(waits)),
+		P50:  quantile(waits, 0.5), P99: quantile(waits, 0.99), Max: quantile(waits, 1),
+		AnswerP50: quantile(l.answers, 0.5), AnswerP99: quantile(l.answers, 0.99),
+		Tracked: len(l.tracks), TrackedP50: quantile(l.tracks, 0.5), TrackedP99: quantile(l.tracks, 0.99),
+		Unfinished: unfinished, Lost: lost, Reordered: l.count.reordered, Duplicates: l.count.duplicates,
 	}
 	if l.failure != nil {
 		r.Failure = l.failure.Error()

@@ -102,7 +102,7 @@ func (r *run) follow(ctx context.Context, o order) {
 	for {
 		m, ok := page.next()
 		if !ok {
-			r.ledger.notTracked()
+			r.ledger.notTracked(o.ID)
 			return
 		}
 		if m.Sequence == 2 {

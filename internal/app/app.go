@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,6 +45,9 @@ type App struct {
 	monitor  *lag.Monitor // nil unless its role is played
 	started  time.Time
 	httpAddr string
+	opsAddr  string
+	up       atomic.Bool
+	roles    []string
 	demoKey  string
 	signals  *queue.Signals // made by the first role that needs them
 }
@@ -63,7 +67,12 @@ func Up(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) 
 // Run plays roles, some of Roles, against engines that run elsewhere, all of
 // which cfg names.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger, roles ...string) (*App, error) {
-	return begin(ctx, cfg, log, func(a *App) error { return a.startRoles(ctx, roles) })
+	return begin(ctx, cfg, log, func(a *App) error {
+		if err := a.startOps(ctx, a.ask("postgres", a.pingDatabase), a.ask("broker", a.pingOwnBroker)); err != nil {
+			return err
+		}
+		return a.startRoles(ctx, roles)
+	})
 }
 
 // Broker runs broker and registry alone.
@@ -71,6 +80,9 @@ func Broker(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, err
 	cfg.Brokers, cfg.RegistryURL = nil, ""
 	return begin(ctx, cfg, log, func(a *App) (err error) {
 		if a.lock, err = lockDir(cfg.Dir); err != nil {
+			return err
+		}
+		if err := a.startOps(ctx, a.ask("broker", a.pingOwnBroker), a.ask("registry", a.pingRegistry)); err != nil {
 			return err
 		}
 		a.engines = &engines{}
@@ -86,6 +98,7 @@ func begin(ctx context.Context, cfg config.Config, log *slog.Logger, start func(
 	a := newApp(cfg, log)
 	err := start(a)
 	if err == nil {
+		a.up.Store(true)
 		return a, nil
 	}
 	if ctx.Err() != nil { // whatever failed, failed of this
@@ -103,7 +116,11 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 }
 
 func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
+	a.roles = roles
 	if a.engines, err = a.startEngines(ctx); err != nil {
+		return err
+	}
+	if err := a.checkExactlyOnce(roles); err != nil {
 		return err
 	}
 	p, err := a.prepare(ctx)

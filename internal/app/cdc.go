@@ -31,7 +31,7 @@ func (a *App) startCDC(ctx context.Context) error {
 // changeLinger: nobody waits for a change as for an event, and on our own broker
 // each batch waits for the disk that both share.
 func (a *App) changeLinger() time.Duration {
-	if len(a.cfg.Brokers) > 0 {
+	if a.engines.caps.Transactions { // a Kafka, or its equal
 		return 0
 	}
 	return 100 * time.Millisecond

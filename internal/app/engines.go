@@ -114,13 +114,13 @@ func (a *App) startLog(ctx context.Context, e *engines) (stop func(context.Conte
 	return stack.stop, nil
 }
 
-func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) error {
+func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) (err error) {
 	if len(a.cfg.Brokers) > 0 {
-		e.caps = broker.Kafka()
 		e.broker = broker.Config{
-			Brokers: a.cfg.Brokers, TLS: a.cfg.KafkaTLS, SASL: a.cfg.KafkaSASL, Logger: a.log,
+			Brokers: a.cfg.Brokers, TLS: a.cfg.KafkaTLS, SASL: a.cfg.KafkaSASL, Logger: a.log, Outages: broker.NewOutages(),
 		}
-		return namedBy(a.pingBroker(ctx, e.broker), true, config.EnvBrokers)
+		e.caps, err = a.meetBroker(ctx, e.broker)
+		return namedBy(err, true, config.EnvBrokers)
 	}
 	b, err := embedded.Start(ctx, embedded.Config{
 		Dir: filepath.Join(a.cfg.Dir, "broker"), Listen: a.cfg.KafkaListen,
@@ -130,6 +130,7 @@ func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) error {
 		return flagHint(err, "--kafka-listen")
 	}
 	e.broker, e.caps = b.Client(), b.Capabilities()
+	e.broker.Outages = broker.NewOutages()
 	stack.onStop("broker", func(context.Context) error { return b.Close() })
 	return nil
 }

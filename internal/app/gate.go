@@ -15,10 +15,14 @@ import (
 // newGate is what holds writers of events back.
 func (a *App) newGate() *outbox.Gate {
 	db := a.engines.db
+	grace := time.Duration(0)
+	if !slices.Contains(a.roles, RoleRelay) {
+		grace = -1 // no relay starts with us
+	}
 	g := outbox.NewGate(db, outbox.GateConfig{
 		Slot:       relay.SlotName(db.Config().ConnConfig.Database),
 		MaxBacklog: a.cfg.Outbox.MaxBacklog, MaxWAL: int64(a.cfg.Outbox.MaxWAL),
-		Message: a.messages(), Poll: a.polls(), Changed: a.recordGate, Logger: a.log,
+		Message: a.messages(), Poll: a.polls(), SlotGrace: grace, Changed: a.recordGate, Logger: a.log,
 	})
 	a.metrics.MustRegister(&gateMetrics{g})
 	return g
@@ -41,7 +45,7 @@ func (a *App) startGate(ctx context.Context, g *outbox.Gate, roles []string) {
 // WAL alone: before, each would be refused. It does not wait for ever: the relay
 // may be another's to start, and reading works without.
 func (a *App) gateOpens(ctx context.Context, g *outbox.Gate) {
-	if !a.messages() {
+	if !a.messages() || !slices.Contains(a.roles, RoleRelay) {
 		return
 	}
 	tick := time.NewTicker(5 * time.Millisecond)

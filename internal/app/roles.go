@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/consumer"
@@ -63,9 +65,6 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 
 // startRelay carries the outbox to the log and keeps its tables in days.
 func (a *App) startRelay(ctx context.Context) error {
-	if a.cfg.Outbox.ExactlyOnce && !a.engines.caps.Transactions {
-		return errors.New("outbox.exactly_once needs a broker whose transactions survive a crash, which the embedded one's do not: point " + config.EnvBrokers + " at Kafka, or leave it off")
-	}
 	r := relay.New(a.engines.db, a.engines.broker.Client, a.engines.registry,
 		relay.Config{
 			Mode: relay.Mode(a.cfg.Outbox.Relay), ExactlyOnce: a.cfg.Outbox.ExactlyOnce,
@@ -138,16 +137,49 @@ func (a *App) checks() []api.Check {
 	}
 }
 
-func (a *App) pingBroker(ctx context.Context, cfg broker.Config) error {
-	cl, err := cfg.Client()
+// meetBroker asks a broker that runs elsewhere what it can do: it may be another
+// waybill's, which can less than Kafka.
+func (a *App) meetBroker(ctx context.Context, cfg broker.Config) (caps broker.Capabilities, err error) {
+	cl, err := reachBroker(ctx, cfg)
 	if err != nil {
-		return err
+		return caps, err
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, brokerMayTake)
+	defer cancel()
+	return broker.AskCapabilities(ctx, cl)
+}
+
+func (a *App) pingBroker(ctx context.Context, cfg broker.Config) error {
+	cl, err := reachBroker(ctx, cfg)
+	if err == nil {
+		cl.Close()
+	}
+	return err
+}
+
+// brokerMayTake bounds a question to the broker.
+const brokerMayTake = 10 * time.Second
+
+func reachBroker(ctx context.Context, cfg broker.Config) (*kgo.Client, error) {
+	cl, err := cfg.Client()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, brokerMayTake)
 	defer cancel()
 	if err := cl.Ping(ctx); err != nil {
-		return fmt.Errorf("no broker answers at %v: %w", cfg.Brokers, err)
+		cl.Close()
+		return nil, fmt.Errorf("no broker answers at %v: %w", cfg.Brokers, err)
+	}
+	return cl, nil
+}
+
+// checkExactlyOnce refuses, before anything is made on the engines, what the
+// broker cannot do.
+func (a *App) checkExactlyOnce(roles []string) error {
+	if slices.Contains(roles, RoleRelay) && a.cfg.Outbox.ExactlyOnce && !a.engines.caps.Transactions {
+		return errors.New("outbox.exactly_once needs a broker whose transactions survive a crash, which the embedded one's do not: point " + config.EnvBrokers + " at Kafka, or leave it off")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ its own in a temporary folder and stops it afterwards.`,
 		} else if err = table(cmd.OutOrStdout(), e2eRows(res)); err == nil && res.Failure != "" {
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nfirst failure: %s\n", res.Failure)
 		}
-		return errors.Join(err, sound(int64(res.Lost), int64(res.Reordered)))
+		return errors.Join(err, sound(int64(res.Lost), int64(res.Reordered)), whole(res))
 	}
 	return cmd
 }
@@ -80,11 +80,29 @@ func benchE2E(ctx context.Context, cfg e2e.Config) (res e2e.Result, err error) {
 	return res, err
 }
 
+// whole makes an error of orders that were refused, or that nobody saw in time.
+func whole(r e2e.Result) error {
+	var errs []error
+	if r.Failed > 0 {
+		errs = append(errs, fmt.Errorf("%d requests failed, the first: %s", r.Failed, r.Failure))
+	}
+	if r.Unfinished > 0 {
+		errs = append(errs, fmt.Errorf("%d orders were not seen to their end: their events are committed and wait to be published or shown; waybill outbox status tells why", r.Unfinished))
+	}
+	return errors.Join(errs...)
+}
+
 func e2eRows(r e2e.Result) [][]string {
 	three := func(a, b, c string) []string { return []string{a, b, c} }
-	msec := func(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+	msec := func(v *float64) string {
+		if v == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%.2f ms", *v)
+	}
 	rows := [][]string{
-		three("orders", fmt.Sprint(r.Orders), fmt.Sprintf("%.0f/s of %d/s asked, %d failed", r.PerSecond, r.Rate, r.Failed)),
+		three("orders", fmt.Sprint(r.Orders), fmt.Sprintf("%.0f/s of %d/s asked, %d failed", r.OrdersPerSecond, r.Rate, r.Failed)),
+		three("events", fmt.Sprint(r.Events), fmt.Sprintf("%.0f/s seen, %d orders unfinished", r.PerSecond, r.Unfinished)),
 		three("create→seen", "mean "+msec(r.Mean), "p50 "+msec(r.P50)+"  p99 "+msec(r.P99)+"  max "+msec(r.Max)),
 		three("create→answer", "", "p50 "+msec(r.AnswerP50)+"  p99 "+msec(r.AnswerP99)),
 		three("change→tracking page", fmt.Sprint(r.Tracked), "p50 "+msec(r.TrackedP50)+"  p99 "+msec(r.TrackedP99)),

@@ -20,12 +20,18 @@ one folder. It is one node without replication: for one machine.`,
 		Args: cobra.NoArgs,
 	}
 	listenFlags(cmd, &cfg)
-	level := logFlag(cmd)
+	level, metrics := logFlag(cmd), metricsFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
 		if err != nil {
 			return err
 		}
+		// Of file and environment only this: engines that they name are others'.
+		said := config.Default()
+		if err := configure(&said, *metrics); err != nil {
+			return err
+		}
+		cfg.MetricsListen = said.MetricsListen
 		if err := cfg.Check(); err != nil {
 			return usageError{err}
 		}
@@ -43,6 +49,7 @@ one folder. It is one node without replication: for one machine.`,
 		_ = table(out, [][]string{
 			{"  broker", at.Kafka + "  (single node, no replication)"},
 			{"  registry", at.Registry},
+			{"  metrics", metricsText(a)},
 		})
 		_, _ = fmt.Fprintln(out)
 		return stopAfter(cmd.Context(), a, a.Wait(cmd.Context()))

@@ -58,7 +58,7 @@ each key is the table's row.`,
 		Example: "  waybill cdc snapshot orders.orders",
 		Args:    cobra.ExactArgs(1),
 	}
-	t := targetFlags(cmd, true)
+	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return t.withDatabase(cmd.Context(), func(ctx context.Context, db *pgxpool.Pool) error {
 			err := cdc.RequestSnapshot(ctx, db, "", args[0])
@@ -67,6 +67,9 @@ each key is the table's row.`,
 			}
 			if err != nil {
 				return cdcHint(err)
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"table": args[0], "asked": true})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "asked for; waybill cdc status tells how far it is\n")
 			return err
@@ -84,11 +87,16 @@ of the database, for one that is to publish no changes any more. Topics stay.
 Publishing again begins with a snapshot of every table.`,
 		Args: cobra.NoArgs,
 	}
-	t := targetFlags(cmd, true)
+	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return t.withDatabase(cmd.Context(), func(ctx context.Context, db *pgxpool.Pool) error {
 			if err := cdc.Drop(ctx, db, "", ""); err != nil {
 				return cdcHint(err)
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{
+					"dropped": true, "slot": cdc.SlotName(db.Config().ConnConfig.Database), "publication": cdc.DefaultPublication,
+				})
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "dropped; set cdc: {off: true} in the configuration, or the next start begins anew")
 			return err
@@ -184,8 +192,11 @@ func snapshotText(t cdc.TableStatus) string {
 }
 
 func snapshotRows(s cdc.SnapshotStatus) string {
-	if s.Phase == "done" {
+	switch {
+	case s.Phase == "done":
 		return fmt.Sprint(s.RowsRead)
+	case s.RowsTotal == nil: // a table that was never analysed
+		return fmt.Sprintf("%d so far", s.RowsRead)
 	}
-	return fmt.Sprintf("%d of about %s", s.RowsRead, number(s.RowsTotal))
+	return fmt.Sprintf("%d of about %d", s.RowsRead, *s.RowsTotal)
 }

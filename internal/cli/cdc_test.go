@@ -41,7 +41,7 @@ func TestStatusOfChangesSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	code, out, errOut = command("cdc", "status", "--database", dsn)
-	for _, say := range []string{"s.bad: no primary key", "70 of about 1000", "7 of about unknown", "2 times", "whole row", "key only"} {
+	for _, say := range []string{"s.bad: no primary key", "70 of about 1000", "7 so far", "2 times", "whole row", "key only"} {
 		if code != 0 || !strings.Contains(out, say) {
 			t.Errorf("no %q: %d %s %s", say, code, out, errOut)
 		}
@@ -49,5 +49,27 @@ func TestStatusOfChangesSaysWhatIsWrong(t *testing.T) {
 	code, _, errOut = command("cdc", "snapshot", "s.other", "--database", dsn)
 	if code != exitFailed || !strings.Contains(errOut, "s.bad, s.slow") {
 		t.Errorf("%d %s", code, errOut)
+	}
+}
+
+func TestASnapshotThatCannotComeIsRefusedWithItsReason(t *testing.T) {
+	db, dsn := emptyDatabase(t)
+	if err := pg.Migrate(t.Context(), db, incident.Migration(), cdc.Migration()); err != nil {
+		t.Fatal(err)
+	}
+	slot := cdc.SlotName(db.Config().ConnConfig.Database)
+	if _, err := db.Exec(t.Context(), `INSERT INTO waybill.cdc_tables (slot, name, topic, topic_id, relation, key_columns, columns, attributes, identity, error, reason)
+		VALUES ($1, 's.bad', 't', '', 1, '{}', '{}', 1, 'd', 'no primary key', ''), ($1, 's.gone', 'u', '', 1, '{}', '{}', 1, 'd', NULL, '')`, slot); err != nil {
+		t.Fatal(err)
+	}
+	for name, say := range map[string]string{"s.bad": "no primary key", "s.gone": "no such table"} {
+		code, _, errOut := command("cdc", "snapshot", name, "--database", dsn)
+		if code != exitFailed || !strings.Contains(errOut, say) {
+			t.Errorf("%s: %d %s", name, code, errOut)
+		}
+	}
+	var asked int64
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM waybill.cdc_tables WHERE reason <> ''`).Scan(&asked); err != nil || asked != 0 {
+		t.Errorf("%d asked for all the same: %v", asked, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,6 +31,7 @@ type target struct {
 	registry string
 	database string
 	dirAsked func() bool // the caller named a folder
+	upDir    string      // the folder of the `waybill up` whose database it is, if it is one's
 }
 
 func targetFlags(cmd *cobra.Command, database bool) *target {
@@ -75,6 +77,9 @@ func (t *target) resolve() error {
 		// Asked of the wrong mode, an outbox without a table looks empty, and one
 		// that is polled looks as if nobody read it.
 		t.cfg.DatabaseURL, t.cfg.Outbox.Relay = running.Database, or(t.cfg.Outbox.Relay, running.Relay)
+		if running.Database != "" {
+			t.upDir = t.dir
+		}
 	}
 	return nil
 }
@@ -121,9 +126,35 @@ func registryHint(err error) error {
 
 var errNoDatabase = errors.New("which database? start `waybill up` in this folder, give its --dir, or set --database or " + config.EnvDatabaseURL)
 
+// upHint is how the database is started, where it is that of a waybill in a
+// folder.
+func (t *target) upHint() string {
+	if t.upDir == "" {
+		return ""
+	}
+	return " with `" + upCommand(t.upDir) + "`"
+}
+
+// upCommand starts the waybill of a folder.
+func upCommand(dir string) string {
+	if dir == config.Default().Dir {
+		return "waybill up"
+	}
+	return "waybill up --dir " + dir
+}
+
 func (t *target) pool(ctx context.Context) (*pgxpool.Pool, error) {
 	if t.cfg.DatabaseURL == "" {
 		return nil, errNoDatabase
 	}
-	return pg.Open(ctx, t.cfg.DatabaseURL, pg.Config{ApplicationName: "waybill cli", MaxConns: 2})
+	db, err := pg.Open(ctx, t.cfg.DatabaseURL, pg.Config{ApplicationName: "waybill cli", MaxConns: 2})
+	var away *pgconn.ConnectError
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &refused): // it answers
+		return nil, fmt.Errorf("%w (check user, password and name, or name another with --database or %s)", err, config.EnvDatabaseURL)
+	case errors.As(err, &away):
+		return nil, fmt.Errorf("%w (start it%s, or name another with --database or %s)", err, t.upHint(), config.EnvDatabaseURL)
+	}
+	return db, err
 }

@@ -13,10 +13,10 @@ func TestDoctorFailsAndSaysWhatMends(t *testing.T) {
 	_, dsn := emptyDatabase(t)
 	args := []string{"doctor", "--database", dsn, "--brokers", "127.0.0.1:1", "--registry", "http://127.0.0.1:1"}
 	code, out, errOut := command(args...)
-	if code != exitFailed || !strings.Contains(errOut, "checks failed") {
+	if code != exitFailed || !strings.Contains(errOut, "checks failed, and ") {
 		t.Errorf("%d %s", code, errOut)
 	}
-	contain(t, out, "ok    wal_level           logical\n", "fail  tables", "fail  broker", "fail  registry", "  mend  waybill up", "  why   ", "failed\n")
+	contain(t, out, "ok    wal_level           logical\n", "fail  tables", "fail  broker", "fail  registry", "  mend  waybill up", "  why   ", " failed, ")
 	code, out, _ = command(append(args, "--json")...)
 	var all struct {
 		Fail   int
@@ -46,7 +46,7 @@ func TestFindingsLineUp(t *testing.T) {
 		{Check: "a", Verdict: doctor.OK, Found: "well"},
 		{Check: "long name", Verdict: doctor.Warn, Found: "not\nwell", Why: "reason", Mend: "DO THIS"},
 	}
-	if err := printFindings(&out, found, false); err != nil {
+	if err := printFindings(&out, found, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ok    a          well

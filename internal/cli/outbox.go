@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -57,18 +53,30 @@ func newOutboxStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
+			if t.upDir != "" {
+				s.Slot.Advice = strings.ReplaceAll(s.Slot.Advice, relay.StartCommand, upCommand(t.upDir))
 			}
-			return printStatus(cmd.OutOrStdout(), s)
+			writers := weigh(t.cfg.Outbox, s)
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), struct {
+					relay.Status
+					budget
+				}{s, writers})
+			}
+			return printStatus(cmd.OutOrStdout(), s, writers)
 		})
 	}
 	return cmd
 }
 
-func printStatus(out io.Writer, s relay.Status) error {
-	if err := table(out, statusRows(s)); err != nil {
+func printStatus(out io.Writer, s relay.Status, writers budget) error {
+	if err := table(out, append(statusRows(s), writers.row())); err != nil {
 		return err
+	}
+	if p := s.Publication; p != nil && p.Advice != "" {
+		if _, err := fmt.Fprintf(out, "\npublication %s: %s\n", p.Name, p.Advice); err != nil {
+			return err
+		}
 	}
 	if s.Slot.Advice != "" {
 		if _, err := fmt.Fprintf(out, "\nslot: %s\n", s.Slot.Advice); err != nil {
@@ -97,26 +105,34 @@ func printStatus(out io.Writer, s relay.Status) error {
 }
 
 func statusRows(s relay.Status) [][]string {
-	return [][]string{
+	rows := [][]string{
 		{"backlog", backlogText(s)},
 		{"oldest", oldestText(s)},
 		{"published", rateText(s.PerSecond)},
 		{"for later", laterText(s)},
 		{"slot", slotText(s.Slot)},
-		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed, " + secondsText(s.Slot.LagSeconds)},
-		{"WAL kept", known(s.Slot.RetainedBytes) + " by the slot, " + limitText(s.Slot.KeepLimit) + ", status " + or(s.Slot.WALStatus, "unknown")},
+		{"behind", known(s.Slot.LagBytes) + " of WAL not yet confirmed" + secondsText(s)},
+		{"WAL kept", keptText(s.Slot)},
 	}
+	if p := s.Publication; p != nil && !p.Whole {
+		text := p.Name + "  missing: somebody dropped it"
+		if p.Exists {
+			text = p.Name + "  leaves events out"
+		}
+		rows = append(rows, []string{"publication", text})
+	}
+	return rows
 }
 
 func backlogText(s relay.Status) string {
 	if s.BacklogUnknown != "" {
 		return "unknown: " + s.BacklogUnknown
 	}
-	text := fmt.Sprint(s.Backlog)
+	text := plural(int64(s.Backlog), "event")
 	if s.BacklogIsFloor {
 		text = "at least " + text
 	}
-	return text + " events committed and not yet marked as published"
+	return text + " committed and not yet marked as published"
 }
 
 func oldestText(s relay.Status) string {
@@ -153,11 +169,24 @@ func slotText(s relay.SlotStatus) string {
 	return s.Name + "  inactive: no relay reads it"
 }
 
-func secondsText(seconds *float64) string {
-	if seconds == nil {
-		return "an unknown time"
+// secondsText is empty where the oldest event tells how long: it may wait for a
+// partition that has stopped, and be confirmed all the same.
+func secondsText(s relay.Status) string {
+	switch seconds := s.Slot.LagSeconds; {
+	case s.BacklogUnknown == "":
+		return ""
+	case seconds == nil:
+		return ", an unknown time"
+	default:
+		return ", about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
 	}
-	return "about " + duration(time.Duration(*seconds*float64(time.Second)).Round(time.Millisecond)) + " (estimated)"
+}
+
+func keptText(s relay.SlotStatus) string {
+	if !s.Exists {
+		return "none, without a slot"
+	}
+	return known(s.RetainedBytes) + " by the slot, " + limitText(s.KeepLimit) + ", status " + or(s.WALStatus, "unknown")
 }
 
 func limitText(bytes *int64) string {
@@ -196,78 +225,4 @@ func known(bytes *int64) string {
 		return "unknown amount"
 	}
 	return size(*bytes)
-}
-
-// maxReason bounds the words of an operator.
-const maxReason = 1000
-
-func newOutboxSkip() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "skip EVENT-ID",
-		Short: "Give up an event that the broker refuses, so that its partition goes on without it",
-		Args:  cobra.ExactArgs(1),
-	}
-	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
-	reason := cmd.Flags().String("reason", "", "why, kept with the event (required)")
-	force := cmd.Flags().Bool("force", false, "also an event that no partition waits for")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := uuid.Parse(args[0])
-		if err != nil {
-			return usagef("event %q: want the id that `waybill outbox status` shows", args[0])
-		}
-		text := strings.TrimSpace(*reason)
-		if text == "" || len(text) > maxReason {
-			return usagef("--reason: want 1 to %d bytes that say why the event is given up", maxReason)
-		}
-		return withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
-			asked := skipped{Skip: relay.Skip{Event: id, Reason: text, AskedBy: operator(), AskedAt: time.Now()}}
-			if asked.Stopped, err = relay.AskSkip(ctx, db, asked.Skip, *force); err != nil {
-				return skipHint(err)
-			}
-			asked.Effect = asked.effect()
-			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), asked)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "event %s is to be given up: %s\n", id, asked.Effect)
-			return err
-		})
-	}
-	return cmd
-}
-
-// skipped is what a skip will do.
-type skipped struct {
-	relay.Skip
-	Stopped *relay.StoppedPart `json:"stopped"` // nil: no partition waits for it
-	Effect  string             `json:"effect"`
-}
-
-func (s skipped) effect() string {
-	if s.Stopped == nil {
-		return "no partition waits for it. If the broker refuses it, the relay passes over it then; if not, it is published like any other"
-	}
-	where := fmt.Sprintf("partition %d of %s goes", s.Stopped.Partition, s.Stopped.Topic)
-	if s.Stopped.Partition < 0 {
-		where = s.Stopped.Topic + " goes"
-	}
-	return "the relay marks it as never published, and " + where + " on with what is behind it, within a second or so while a relay runs. Consumers will find its sequence missing under its key"
-}
-
-func skipHint(err error) error {
-	if errors.Is(err, relay.ErrNotRefused) {
-		return fmt.Errorf("%w: see `waybill outbox status` for those that do wait; --force gives it up all the same, once it is refused", err)
-	}
-	return err
-}
-
-// operator is who asks, as far as this machine knows.
-func operator() string {
-	name, host := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	return name + "@" + host
 }

@@ -90,7 +90,7 @@ that the database knows to have been written there.`,
 		} else if len(found) == 0 {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "no events have left the outbox for an archive yet")
 		} else {
-			err = table(cmd.OutOrStdout(), verifiedRows(found))
+			err = printVerified(cmd.OutOrStdout(), found)
 		}
 		bad := 0
 		for _, v := range found {
@@ -99,7 +99,7 @@ that the database knows to have been written there.`,
 			}
 		}
 		if err == nil && bad > 0 {
-			err = fmt.Errorf("%d of %d files are damaged or missing", bad, len(found))
+			err = fmt.Errorf("%d of %s damaged or missing", bad, plural(len(found), "file"))
 		}
 		return err
 	}
@@ -114,11 +114,28 @@ type verified struct {
 	Error  string `json:"error,omitempty"`
 }
 
+// printVerified tells what is wrong with a file below the table, which such a
+// text would stretch past any screen.
+func printVerified(out io.Writer, found []verified) error {
+	if err := table(out, verifiedRows(found)); err != nil {
+		return err
+	}
+	for _, v := range found {
+		if v.Error == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "\n%s: %s\n", v.Path, oneLine(v.Error)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func verifiedRows(found []verified) [][]string {
 	rows := [][]string{{"FILE", "EVENTS", "STATE"}}
 	for _, v := range found {
 		if v.Error != "" {
-			rows = append(rows, []string{v.Path, "", oneLine(v.Error)})
+			rows = append(rows, []string{v.Path, "", "bad, see below"})
 		} else {
 			rows = append(rows, []string{v.Path, strconv.FormatInt(v.Events, 10), "sound"})
 		}
@@ -189,7 +206,7 @@ func missingFiles(cmd *cobra.Command, t *target, place string, found []verified)
 		for _, f := range known {
 			here := slices.ContainsFunc(found, func(v verified) bool { return v.Digest == f.Digest })
 			if f.Place == place && !here {
-				missing = append(missing, verified{Path: f.File, Error: fmt.Sprintf("missing: the database knows of %d events written here with digest %.12s…", f.Events, f.Digest)})
+				missing = append(missing, verified{Path: f.File, Error: fmt.Sprintf("missing: the database knows of %s written here with digest %.12s…", plural(f.Events, "event"), f.Digest)})
 			}
 		}
 		return nil
@@ -271,7 +288,7 @@ func printReport(out io.Writer, r tables.Report) error {
 	}
 	rows := [][]string{}
 	for _, f := range r.Archived {
-		rows = append(rows, []string{"archived", f.Label, fmt.Sprintf("%d events in %s, %s", f.Events, f.Path, size(f.Bytes))})
+		rows = append(rows, []string{"archived", f.Label, fmt.Sprintf("%s in %s, %s", plural(f.Events, "event"), f.Path, size(f.Bytes))})
 	}
 	for _, name := range r.Emptied {
 		rows = append(rows, []string{"left the outbox", name, ""})

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +75,7 @@ func TestStatusTellsWhatWaitsAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	contain(t, says(t, "outbox", "status", "--database", dsn),
-		"20 events committed and not yet marked", "(7 d ago)", "0.0 events/s", slot+"  inactive", "about 7 d (estimated)",
+		"20 events committed and not yet marked", "(7 d ago)", "0.0 events/s", slot+"  inactive", "let in; the budget is 1000000 events and 2.0 GiB of WAL kept",
 		"of 4.0 GiB that the server keeps, status reserved", "waybill run relay",
 		"things  3          "+event.String(), "too large", "a test order", "ana@desk", "slot_lost")
 	var s struct {
@@ -113,7 +116,8 @@ func TestStatusTellsThePublishRate(t *testing.T) {
 func TestStatusOfMessagesGivesNoCount(t *testing.T) {
 	_, dsn, _ := outboxOf(t)
 	t.Setenv(config.EnvRelay, "message")
-	contain(t, says(t, "outbox", "status", "--database", dsn), "unknown: events are written to the WAL alone", "an unknown time")
+	contain(t, says(t, "outbox", "status", "--database", dsn), "unknown: events are written to the WAL alone", "an unknown time", "published  unknown")
+	contain(t, says(t, "outbox", "status", "--database", dsn, "--json"), `"published_per_second": null`)
 	contain(t, says(t, "outbox", "status", "--database", dsn, "--json"), `"backlog": null`)
 }
 
@@ -168,7 +172,9 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 		"blank reason": {waiting, []string{"--reason", " "}, exitUsage, "--reason"},
 		"no id":        {"k1", []string{"--reason", "x"}, exitUsage, "k1"},
 		"not refused":  {waiting, []string{"--reason", "x"}, exitFailed, "--force"},
-		"unknown":      {uuid.NewString(), []string{"--reason", "x"}, exitFailed, "no partition waits"},
+		"unknown":      {uuid.NewString(), []string{"--reason", "x"}, exitFailed, "no such event"},
+		"not asked":    {waiting, []string{"--undo"}, exitFailed, "nobody asked"},
+		"undone why":   {waiting, []string{"--undo", "--reason", "x"}, exitUsage, "--undo"},
 		"published":    {published, []string{"--reason", "x", "--force"}, exitFailed, "is published"},
 	} {
 		if code, out, errOut := skip(c.id, c.more...); code != c.code || !strings.Contains(errOut, c.say) || out != "" {
@@ -182,7 +188,24 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 	if code, out, errOut := skip(waiting, "--reason", "x", "--force"); code != 0 || !strings.Contains(out, "no partition waits") {
 		t.Errorf("forced: %d %s %s", code, out, errOut)
 	}
-	run(t, db, `DELETE FROM waybill.outbox_skips`)
+	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", waiting)
+	if code, out, errOut := skip(waiting, "--undo"); code != 0 || !strings.Contains(out, "is not to be given up any more") {
+		t.Errorf("undone: %d %s %s", code, out, errOut)
+	}
+	unknown := uuid.NewString()
+	if code, out, errOut := skip(unknown, "--reason", "in the WAL alone", "--force"); code != 0 {
+		t.Errorf("forced: %d %s %s", code, out, errOut)
+	}
+	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", unknown)
+	if err := incident.Record(t.Context(), db, incident.Incident{Part: "relay", Kind: "event_skipped", Subject: unknown, Text: "given up"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := says(t, "outbox", "status", "--database", dsn); strings.Contains(out, "to be given up") {
+		t.Errorf("carried out, and still pending:\n%s", out)
+	}
+	if code, out, errOut := skip(unknown, "--undo"); code != exitFailed || !strings.Contains(errOut, "too late") {
+		t.Errorf("undone after it was carried out: %d %s %s", code, out, errOut)
+	}
 	run(t, db, `INSERT INTO waybill.outbox_stopped (slot, topic, partition, event_id, error) VALUES ($1, 'things', 3, $2, 'too large')`, slot, waiting)
 	if code, out, errOut := skip(waiting, "--reason", "a test order"); code != 0 || !strings.Contains(out, "partition 3 of things goes on") {
 		t.Errorf("%d %s %s", code, out, errOut)
@@ -192,13 +215,18 @@ func TestOnlyARefusedEventIsGivenUp(t *testing.T) {
 		reason != "a test order" || !strings.Contains(by, "@") {
 		t.Errorf("%q by %q, %v", reason, by, err)
 	}
+	if code, out, errOut := skip(waiting, "--reason", "another"); code != 0 || !strings.Contains(out, "noted already") || !strings.Contains(out, "a test order") {
+		t.Errorf("again: %d %s %s", code, out, errOut)
+	}
 	var again struct {
 		Event   string
+		Reason  string
+		Noted   bool `json:"noted_before"`
 		Stopped *struct{ Topic string }
 		Effect  string
 	}
 	code, out, errOut := skip(waiting, "--reason", "again", "--json")
-	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Event != waiting || again.Stopped == nil || again.Effect == "" {
+	if err := json.Unmarshal([]byte(out), &again); err != nil || code != 0 || again.Event != waiting || !again.Noted || again.Reason != "a test order" || again.Stopped == nil || again.Effect == "" {
 		t.Errorf("again: %v %s %s", err, out, errOut)
 	}
 	contain(t, says(t, "outbox", "status", "--database", dsn), "events to be given up", "a test order")
@@ -209,6 +237,31 @@ func TestOutboxOfADatabaseWithoutTablesIsTold(t *testing.T) {
 	for _, args := range [][]string{{"outbox", "status"}, {"outbox", "skip", uuid.NewString(), "--reason", "x"}} {
 		if code, _, errOut := command(append(args, "--database", dsn)...); code != exitFailed || !strings.Contains(errOut, "waybill up") {
 			t.Errorf("%v: %d %s", args, code, errOut)
+		}
+	}
+}
+
+func TestStatusTellsThatWritersAreRefused(t *testing.T) {
+	_, dsn, _ := outboxOf(t)
+	file := filepath.Join(t.TempDir(), "waybill.yaml")
+	for allowed, says := range map[string]string{
+		"19": "refused: more than 19 events wait", "20": "still refused if they were before", "26": "let in; the budget is 26 events",
+	} {
+		if err := os.WriteFile(file, []byte("outbox: {max_backlog: "+allowed+"}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(config.EnvFile, file)
+		code, out, errOut := command("outbox", "status", "--database", dsn)
+		if code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("of %s no %q: %d %s %s", allowed, says, code, out, errOut)
+		}
+		var s struct {
+			Refused bool   `json:"writers_refused"`
+			Budget  *int64 `json:"max_backlog"`
+		}
+		if code, out, errOut = command("outbox", "status", "--database", dsn, "--json"); code != exitOK || json.Unmarshal([]byte(out), &s) != nil ||
+			s.Refused != (allowed == "19") || fmt.Sprint(*s.Budget) != allowed {
+			t.Errorf("of %s: %d %s %s", allowed, code, out, errOut)
 		}
 	}
 }

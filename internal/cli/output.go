@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,19 +25,21 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// table prints aligned columns, the first row being the heading.
+// table prints aligned columns, the first row being the heading. No line ends in
+// blanks, also where its last cells are empty.
 func table(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var aligned bytes.Buffer
+	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			if i > 0 {
-				_, _ = fmt.Fprint(tw, "\t")
-			}
-			_, _ = fmt.Fprint(tw, cell)
-		}
-		_, _ = fmt.Fprintln(tw)
+		_, _ = fmt.Fprintln(tw, strings.Join(row, "\t")) // into memory
 	}
-	return tw.Flush()
+	_ = tw.Flush()
+	for line := range bytes.Lines(aligned.Bytes()) {
+		if _, err := w.Write(append(bytes.TrimRight(line, " \n"), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // number prints what may be unknown. Unknown is never shown as zero.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type publishing struct {
 	topic, key, typ, subject, tenant string
 	given                            []string // further headers, as they were given
 	headers                          []kgo.RecordHeader
+	json                             bool
 	client                           *kgo.Client
 	registry                         *registry.Client
 }
@@ -38,6 +40,7 @@ with --type, or the only one that begins with "TOPIC-".`,
 	}
 	p, t := publishing{}, targetFlags(cmd, false)
 	f := cmd.Flags()
+	f.BoolVar(&p.json, "json", false, "print where each went as a line of JSON, for machines")
 	f.StringVar(&p.key, "key", "", "record key; messages of one key keep their order")
 	f.StringVar(&p.typ, "type", "", "full record name, such as logistica.orders.OrderCreated")
 	f.StringVar(&p.subject, "subject", "", "the registry's subject")
@@ -142,6 +145,9 @@ func (p *publishing) one(ctx context.Context, message []byte, out io.Writer) err
 	}
 	if err != nil {
 		return fmt.Errorf("publish to %s: %w", p.topic, err)
+	}
+	if p.json {
+		return json.NewEncoder(out).Encode(map[string]any{"topic": rec.Topic, "partition": rec.Partition, "offset": rec.Offset})
 	}
 	_, err = fmt.Fprintf(out, "%s partition %d offset %d\n", rec.Topic, rec.Partition, rec.Offset)
 	return err

@@ -86,8 +86,9 @@ program. "waybill up" starts all of it.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return usagef("%s; see %s --help", flagText(err), cmd.CommandPath())
 	})
+	root.AddCommand(newVersion())
 	root.AddCommand(
 		newUp(), newRun(), newBroker(), newPublish(), newSubscribe(), newTail(),
 		newTopics(), newGroups(), newLag(), newScale(), newOutbox(), newCDC(), newDLQ(), newQueue(), newIncidents(), newDoctor(), newTenant(), newBench(),

@@ -20,14 +20,14 @@ and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 ` + config.EnvBrokers + ` and ` + config.EnvRegistryURL + `.`,
 		Args: cobra.MatchAll(cobra.MinimumNArgs(1), knownRoles),
 	}
-	cmd.Flags().StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages, for the role api; without it that of lag, scale and metrics, for monitor")
-	level := logFlag(cmd)
+	cmd.Flags().StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages, for the role api; without it that of lag and scale, for monitor")
+	level, metrics := logFlag(cmd), metricsFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, roles []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
 		if err != nil {
 			return err
 		}
-		if err := configure(&cfg); err != nil {
+		if err := configure(&cfg, *metrics); err != nil {
 			return err
 		}
 		if cfg.DatabaseURL == "" || len(cfg.Brokers) == 0 || cfg.RegistryURL == "" {
@@ -38,7 +38,7 @@ and a schema registry of yours, named by ` + config.EnvDatabaseURL + `,
 		if err != nil {
 			return err
 		}
-		log.InfoContext(cmd.Context(), "running", "roles", strings.Join(roles, ","))
+		log.InfoContext(cmd.Context(), "running", "roles", strings.Join(roles, ","), "metrics", metricsText(a))
 		return stopAfter(cmd.Context(), a, a.Wait(cmd.Context()))
 	}
 	return cmd

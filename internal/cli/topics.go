@@ -74,7 +74,7 @@ func newTopicsCreate() *cobra.Command {
 		Short: "Create a topic for messages of your own",
 		Args:  cobra.ExactArgs(1),
 	}
-	t := targetFlags(cmd, false)
+	asJSON, t := jsonFlag(cmd), targetFlags(cmd, false)
 	partitions := cmd.Flags().Int32("partitions", 4, "number of partitions")
 	retention := cmd.Flags().Duration("retention", 0, "how long records are kept, 0 for the broker's default, -1s for ever")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -94,11 +94,23 @@ func newTopicsCreate() *cobra.Command {
 			return err
 		}
 		defer cl.Close()
+		before, err := broker.ListTopics(ctx, cl, args[0])
+		if err != nil {
+			return err
+		}
+		made := hasTopic(before, args[0]) != nil
 		topic := broker.Topic{Name: args[0], Partitions: *partitions, Retention: *retention}
 		if err := broker.Declare(ctx, cl, broker.Kafka(), topic); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "topic %s is there\n", args[0])
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]any{"topic": args[0], "made": made})
+		}
+		text := "is there already, as asked for"
+		if made {
+			text = "is made"
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "topic %s %s\n", args[0], text)
 		return err
 	}
 	return cmd

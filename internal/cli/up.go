@@ -38,7 +38,7 @@ An engine that is configured is used instead of one started here:
 		if err != nil {
 			return err
 		}
-		if err := configure(&cfg); err != nil {
+		if err := configure(&cfg, ""); err != nil {
 			return err
 		}
 		spareProcessors()
@@ -60,10 +60,11 @@ func listenFlags(cmd *cobra.Command, cfg *config.Config) {
 }
 
 // configure adds file and environment to what the flags said and checks it.
-func configure(cfg *config.Config) error {
+func configure(cfg *config.Config, metrics string) error {
 	if err := cfg.FromEnvironment(); err != nil {
 		return usageError{err}
 	}
+	cfg.MetricsListen = or(metrics, cfg.MetricsListen)
 	if err := cfg.Check(); err != nil {
 		return usageError{err}
 	}

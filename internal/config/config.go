@@ -23,6 +23,13 @@ const (
 	EnvFile        = "WAYBILL_CONFIG"
 	EnvRelay       = "WAYBILL_OUTBOX_RELAY"
 	EnvExactlyOnce = "WAYBILL_OUTBOX_EXACTLY_ONCE"
+	EnvMetrics     = "WAYBILL_METRICS_LISTEN"
+)
+
+// Words of MetricsListen.
+const (
+	DefaultMetricsListen = "127.0.0.1:9464"
+	MetricsOff           = "off"
 )
 
 // Config is everything that may be set. An empty engine (DatabaseURL, Brokers,
@@ -34,6 +41,10 @@ type Config struct {
 	KafkaAdvertise string
 	RegistryListen string
 	PostgresPort   int
+	// MetricsListen is where a process without the API serves metrics and
+	// health: HOST:PORT, or MetricsOff. Empty is DefaultMetricsListen, or the next
+	// port that is free.
+	MetricsListen  string
 	DatabaseURL    string
 	Brokers        []string
 	RegistryURL    string
@@ -100,6 +111,9 @@ func (c *Config) FromEnvironment() error {
 	if v := os.Getenv(EnvOperatorKey); v != "" {
 		c.OperatorKey = v
 	}
+	if v := os.Getenv(EnvMetrics); v != "" {
+		c.MetricsListen = v
+	}
 	if v := os.Getenv(EnvRelay); v != "" {
 		if !relayMode(v) {
 			return fmt.Errorf("%s=%q: want %s", EnvRelay, v, relayModes)
@@ -152,8 +166,9 @@ func (c *Config) Check() error {
 		{"--kafka-listen", c.KafkaListen},
 		{"--kafka-advertise", c.KafkaAdvertise},
 		{"--registry-listen", c.RegistryListen},
+		{"--metrics-listen", c.MetricsListen},
 	} {
-		if a.addr == "" && a.flag == "--kafka-advertise" {
+		if a.flag == "--kafka-advertise" && a.addr == "" || a.flag == "--metrics-listen" && (a.addr == "" || a.addr == MetricsOff) {
 			continue
 		}
 		if err := checkAddress(a.addr); err != nil {

@@ -23,7 +23,7 @@ func read(t *testing.T, text string) (Config, error) {
 
 // alone keeps the environment of whoever runs the tests out.
 func alone(t *testing.T) {
-	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile, EnvRelay, EnvExactlyOnce} {
+	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile, EnvRelay, EnvExactlyOnce, EnvMetrics} {
 		t.Setenv(name, "")
 	}
 }
@@ -123,5 +123,21 @@ func TestARelayThatIsMisspeltIsRefusedWhereItStands(t *testing.T) {
 	c := Default()
 	if err := c.FromEnvironment(); err == nil || !strings.Contains(err.Error(), EnvRelay) {
 		t.Errorf("%v, want it to name %s", err, EnvRelay)
+	}
+}
+
+func TestMetricsAddressIsReadFromFileAndEnvironment(t *testing.T) {
+	alone(t)
+	c, err := read(t, "metrics: {listen: \"127.0.0.1:1\"}")
+	if err != nil || c.MetricsListen != "127.0.0.1:1" || c.Check() != nil {
+		t.Errorf("from the file: %v %+v", err, c)
+	}
+	t.Setenv(EnvMetrics, MetricsOff)
+	if err := c.FromEnvironment(); err != nil || c.MetricsListen != MetricsOff || c.Check() != nil {
+		t.Errorf("environment over file: %v %v %+v", err, c.Check(), c)
+	}
+	c.MetricsListen = "9464"
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "--metrics-listen") {
+		t.Errorf("%v", err)
 	}
 }

@@ -38,6 +38,9 @@ type file struct {
 		Password string `yaml:"password"`
 		Bearer   string `yaml:"bearer"`
 	} `yaml:"registry"`
+	Metrics struct {
+		Listen string `yaml:"listen"`
+	} `yaml:"metrics"`
 	OperatorKey string `yaml:"operator_key"`
 	Outbox      Outbox `yaml:"outbox"`
 	CDC         CDC    `yaml:"cdc"`
@@ -58,7 +61,8 @@ func (c *Config) fromFile(path string) error {
 	}
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
-	c.Outbox, c.CDC, c.Queue, c.OperatorKey = in.Outbox, in.CDC, in.Queue, in.OperatorKey
+	c.MetricsListen, c.OperatorKey = in.Metrics.Listen, in.OperatorKey
+	c.Outbox, c.CDC, c.Queue = in.Outbox, in.CDC, in.Queue
 	c.Lag, c.Alerts, c.Scale = in.Lag, in.Alerts, in.Scale
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err

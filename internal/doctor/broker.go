@@ -9,7 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/waybillhq/waybill/broker"
 )
@@ -44,9 +43,9 @@ func reach(ctx context.Context, s *Subject) (*kgo.Client, broker.Capabilities, [
 	if err := cl.Ping(within); err != nil {
 		cl.Close()
 		return nil, caps, fail(fmt.Sprintf("none answers at %s: %v", at, err), "events are not published, and consumers stand still",
-			"start it, or name another in WAYBILL_KAFKA_BROKERS, its TLS and SASL in the configuration file"), nil
+			s.startIt()+", or name another in WAYBILL_KAFKA_BROKERS, its TLS and SASL in the configuration file"), nil
 	}
-	caps, err = capabilities(within, cl)
+	caps, err = broker.AskCapabilities(within, cl)
 	if err != nil {
 		return cl, caps, nil, err
 	}
@@ -67,24 +66,6 @@ func yes(v bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// capabilities is what the broker says of itself. The one built in offers no
-// transactions, as it could not keep them across a crash; nor does it compact.
-func capabilities(ctx context.Context, cl *kgo.Client) (caps broker.Capabilities, err error) {
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, cl)
-	if err != nil {
-		return caps, fmt.Errorf("ask the broker what it can do: %w", err)
-	}
-	for _, k := range resp.ApiKeys {
-		switch k.ApiKey {
-		case kmsg.NewPtrEndTxnRequest().Key():
-			caps.Transactions, caps.Compaction = true, true
-		case kmsg.NewPtrShareFetchRequest().Key():
-			caps.ShareGroups = true
-		}
-	}
-	return caps, nil
 }
 
 // topics compares them with their declarations.
@@ -117,7 +98,11 @@ func topics(ctx context.Context, cl *kgo.Client, caps broker.Capabilities, decla
 	case len(missing) > 0:
 		return warn("missing: "+strings.Join(missing, ", "), "events of a topic that is not there stop", "waybill up or waybill run makes them when it starts"), nil
 	}
-	return ok("%d as declared", len(declared)), nil
+	names := make([]string, len(declared))
+	for i, t := range declared {
+		names[i] = t.Name
+	}
+	return ok("%d of %s on the broker are declared here, and are as declared: %s", len(declared), plural(int64(len(there)), "topic"), some(names)), nil
 }
 
 func differences(d *broker.DriftError) string {

@@ -23,10 +23,12 @@ func cdcSlot(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	const (
-		run     = "waybill run cdc, or waybill up"
-		stopped = "changes of tables are not published"
-	)
+	const stopped = "changes of tables are not published"
+	run := s.start("waybill run cdc, or waybill up")
+	fate, err := fateOfUnread(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	sl := st.Slot
 	what := fmt.Sprintf("%s, %s of WAL not confirmed, %s kept, status %s", sl.Name, size(sl.LagBytes), size(sl.RetainedBytes), or(sl.WALStatus, "unknown"))
 	switch {
@@ -39,9 +41,19 @@ func cdcSlot(ctx context.Context, s *Subject) ([]Finding, error) {
 	case sl.WALStatus == "unreserved":
 		return fail(what, "it holds more WAL than max_slot_wal_keep_size and is about to be lost", run+"; if it runs, find what holds it up: waybill cdc status"), nil
 	case !sl.Active:
-		return warn(what+", inactive", stopped+", and the server keeps WAL for them until its disk is full", run+"; or, if none are to be published any more, waybill cdc drop"), nil
+		return warn(what+", inactive", stopped+", and the server keeps WAL for them "+fate, run+"; or, if none are to be published any more, waybill cdc drop"), nil
 	}
 	return ok("%s, active", what), nil
+}
+
+// fateOfUnread says what becomes of a slot that nobody reads.
+func fateOfUnread(ctx context.Context, s *Subject) (string, error) {
+	var limit *int64
+	err := s.db.QueryRow(ctx, `SELECT (SELECT nullif(setting::bigint, -1) * 1024 * 1024 FROM pg_settings WHERE name = 'max_slot_wal_keep_size')`).Scan(&limit)
+	if err != nil || limit == nil {
+		return "until its disk is full", err
+	}
+	return fmt.Sprintf("up to max_slot_wal_keep_size, %s; then the slot is lost and every table has to be read again", size(limit)), nil
 }
 
 // suspended are tables that cdc cannot publish. They are in no publication.
@@ -97,10 +109,10 @@ func cdcTables(ctx context.Context, s *Subject) ([]Finding, error) {
 		return fail("no replica identity: "+strings.Join(tables, ", "), "Postgres refuses the application's own updates and deletes of a published table without one",
 			"give it a primary key, or "+some(mend)), nil
 	}
-	var n int
+	var n int64
 	err = s.db.QueryRow(ctx, `SELECT count(*) FROM pg_publication_tables WHERE pubname LIKE 'waybill\_cdc%'`).Scan(&n)
 	if err != nil {
 		return nil, err
 	}
-	return ok("%d tables are published, each with a replica identity", n), nil
+	return ok("%s published, each with a replica identity", plural(n, "table")), nil
 }

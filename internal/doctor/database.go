@@ -29,7 +29,18 @@ func lookAtDatabase(ctx context.Context, s Subject) []Finding {
 	if s.Relay.Slot == "" {
 		s.Relay.Slot = relay.SlotName(s.db.Config().ConnConfig.Database)
 	}
-	found = append(found, all(ctx, &s, []check{
+	found = append(found, all(ctx, &s, databaseChecks())...)
+	there := check{"tables", tablesThere}.run(ctx, &s)
+	found = append(found, there...)
+	if there[0].Verdict != OK {
+		return found
+	}
+	return append(found, all(ctx, &s, tableChecks())...)
+}
+
+// databaseChecks need a database alone.
+func databaseChecks() []check {
+	return []check{
 		{"pooler", pooler},
 		{"replication", replication},
 		{"wal_level", walLevel},
@@ -46,20 +57,20 @@ func lookAtDatabase(ctx context.Context, s Subject) []Finding {
 		{"held rows", heldRows},
 		{"cdc slot", cdcSlot},
 		{"cdc tables", cdcTables},
-	})...)
-	there := check{"tables", tablesThere}.run(ctx, &s)
-	found = append(found, there...)
-	if there[0].Verdict != OK {
-		return found
 	}
-	return append(found, all(ctx, &s, []check{
+}
+
+// tableChecks need our tables in it.
+func tableChecks() []check {
+	return []check{
 		{"publication", publication},
 		{"days", days},
 		{"default partitions", defaultPartitions},
 		{"backlog", backlog},
 		{"stopped partitions", stopped},
+		{"parked events", parked},
 		{"incidents", incidents},
-	})...)
+	}
 }
 
 // connect opens the database as the program does.
@@ -67,6 +78,9 @@ func connect(ctx context.Context, s *Subject) ([]Finding, error) {
 	db, err := pg.Open(ctx, unprepared(s.DatabaseURL), pg.Config{ApplicationName: ourName, MaxConns: 4})
 	if err != nil {
 		mend := "check the connection string, that the server runs, and that it lets this host and role in: psql \"$WAYBILL_DATABASE_URL\""
+		if s.Up != "" {
+			mend = "start it: " + s.Up
+		}
 		if strings.Contains(err.Error(), unsupportedParameter) {
 			mend = pastThePooler
 		}

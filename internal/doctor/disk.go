@@ -79,7 +79,8 @@ func (s *Subject) localData(ctx context.Context) (dir string, err error) {
 	}
 	dirs := []string{s.DataDir}
 	var told string
-	if s.db.QueryRow(ctx, `SELECT current_setting('data_directory')`).Scan(&told) == nil { // told to few
+	asked := s.db.QueryRow(ctx, `SELECT current_setting('data_directory')`).Scan(&told) // told to few
+	if asked == nil {
 		dirs = append(dirs, told)
 	}
 	for _, dir := range dirs {
@@ -87,8 +88,13 @@ func (s *Subject) localData(ctx context.Context) (dir string, err error) {
 			return dir, nil
 		}
 	}
+	if code(asked) == insufficientPrivilege {
+		return "", fmt.Errorf("this role may not ask where that is: GRANT pg_read_all_settings TO %s", ident(s.db.Config().ConnConfig.User))
+	}
 	return "", errNotHere
 }
+
+const insufficientPrivilege = "42501"
 
 // wrote tells whether a pid file is of the server that started then, on that
 // port: its third and fourth lines.

@@ -47,6 +47,7 @@ type Subject struct {
 	DataDir     string       // of a server on this machine, where that is known; else empty
 	Relay       relay.Config // mode, slot, publication and once-only publishing
 	MaxBacklog  int64        // events past which writers are refused, the outbox's default if zero
+	Up          string       // the command that starts everything, where one did; else empty
 
 	Broker   broker.Config
 	Topics   []broker.Topic // as their owners declare them
@@ -105,6 +106,33 @@ func (s Subject) withDefaults() Subject {
 		s.Now = time.Now
 	}
 	return s
+}
+
+// start is the command that starts a part whose own one is role.
+func (s *Subject) start(role string) string {
+	if s.Up != "" {
+		return s.Up
+	}
+	return role
+}
+
+// startIt says how an engine is started.
+func (s *Subject) startIt() string {
+	if s.Up != "" {
+		return "start it: " + s.Up
+	}
+	return "start it"
+}
+
+// Unlooked is how many checks there was no looking at, because what they look at
+// could not be reached or is not there.
+func Unlooked(found []Finding) (n int) {
+	for _, c := range slices.Concat(databaseChecks(), tableChecks(), []check{{name: "topics"}}) {
+		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Check == c.name }) {
+			n++
+		}
+	}
+	return n
 }
 
 // fromWAL tells whether the relay reads a slot.

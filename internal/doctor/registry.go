@@ -7,8 +7,8 @@ func lookAtRegistry(ctx context.Context, s Subject) []Finding {
 		subjects, err := s.Registry.Subjects(ctx, "")
 		if err != nil {
 			return fail(err.Error(), "a program that cannot register its schemas does not start, and events of a schema that is new wait",
-				"start it, or name another in WAYBILL_REGISTRY_URL, its user or token in the configuration file"), nil
+				s.startIt()+", or name another in WAYBILL_REGISTRY_URL, its user or token in the configuration file"), nil
 		}
-		return ok("%d subjects at %s", len(subjects), s.Registry.URL()), nil
+		return ok("%s at %s", plural(int64(len(subjects)), "subject"), s.Registry.URL()), nil
 	}}.run(ctx, &s)
 }

@@ -17,7 +17,7 @@ func slot(ctx context.Context, s *Subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := st.Advise(s.Relay)
+	advice := strings.ReplaceAll(st.Advise(s.Relay), relay.StartCommand, s.start(relay.StartCommand))
 	if !s.fromWAL() {
 		if advice == "" {
 			return ok("none, as mode poll needs none"), nil
@@ -34,12 +34,18 @@ func slot(ctx context.Context, s *Subject) ([]Finding, error) {
 	if mine, err := isOurs(ctx, s); err != nil || mine != "" {
 		return fail(st.Name+" "+mine, "the relay cannot read it", "drop it, or give the relay a slot of another name"), err
 	}
+	published, err := relay.ReadPublication(ctx, s.db, s.Relay.Publication)
+	if err != nil {
+		return nil, err
+	}
 	what := fmt.Sprintf("%s, %s of WAL not confirmed, %s kept, status %s", st.Name, size(st.LagBytes), size(st.RetainedBytes), or(st.WALStatus, "unknown"))
 	switch {
 	case st.WALStatus == "lost":
 		return fail(what, "the server threw away WAL that the relay had not read", advice), nil
 	case st.WALStatus == "unreserved":
 		return fail(what, "it holds more WAL than max_slot_wal_keep_size and is about to be lost", advice), nil
+	case !st.Active && !published.Whole:
+		return fail(what+", inactive", stopped+": a relay that runs cannot, while the publication leaves events out", "see publication"), nil
 	case !st.Active:
 		return fail(what+", inactive", stopped, advice), nil
 	case advice != "":

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,23 @@ func dailyThere(ctx context.Context, s *Subject) (there []string, err error) {
 	return there, err
 }
 
+// dailyKept are those whose days somebody has to make: the inbox's are a
+// consumer's, and where none ever ran nobody does, or needs to.
+func dailyKept(ctx context.Context, s *Subject) ([]string, error) {
+	there, err := dailyThere(ctx, s)
+	if err != nil || !slices.Contains(there, "inbox") {
+		return there, err
+	}
+	var consumed bool
+	if err := s.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.watermark)`).Scan(&consumed); err != nil {
+		return nil, err
+	}
+	if !consumed {
+		there = slices.DeleteFunc(there, func(t string) bool { return t == "inbox" })
+	}
+	return there, nil
+}
+
 // fewDays is how many days ahead should be there: a long weekend.
 const fewDays = 2
 
@@ -43,7 +61,7 @@ const fewDays = 2
 func days(ctx context.Context, s *Subject) ([]Finding, error) {
 	var lacking []string
 	today := false
-	there, err := dailyThere(ctx, s)
+	there, err := dailyKept(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +108,8 @@ func defaultPartitions(ctx context.Context, s *Subject) ([]Finding, error) {
 	if len(full) == 0 {
 		return ok("empty"), nil
 	}
-	return warn("rows in "+strings.Join(full, ", "), "a writer's clock dated events outside the days that have a partition, or today's was missing; such rows are not dropped with their day",
-		"set the clocks right (see clock) and have the days made (see days): rows move along when their day's partition is added. To see them: SELECT id, time, source FROM waybill.outbox_events_default ORDER BY id"), nil
+	return warn("rows in "+strings.Join(full, ", "), "a writer's clock dated events outside the days that have a partition, or today's was missing; such rows are not dropped with their day, and adding that day's partition later is dear",
+		"set the clocks right (see clock) and have the days made (see days): rows move along when their day's partition is added. Retention takes published ones out of the outbox, in the relay's process each hour: those of past days with their day, those of the future once they are published for outbox.keep_days. To see them: SELECT id, time, source FROM waybill.outbox_events_default ORDER BY id"), nil
 }
 
 // backlogShare of the budget is where to begin to worry.
@@ -118,7 +136,11 @@ func backlog(ctx context.Context, s *Subject) ([]Finding, error) {
 	if b.Oldest != nil {
 		age = ", the oldest for " + seconds(max(0, time.Since(*b.Oldest).Seconds()))
 	}
-	what := fmt.Sprintf("%d events wait to be published%s; the budget is %d", b.Events, age, budget)
+	wait := "wait"
+	if b.Events == 1 {
+		wait = "waits"
+	}
+	what := fmt.Sprintf("%s %s to be published%s; the budget is %d", plural(b.Events, "event"), wait, age, budget)
 	const mend = "find what holds the relay up: waybill outbox status"
 	switch {
 	case b.Events > budget:
@@ -160,7 +182,7 @@ func incidents(ctx context.Context, s *Subject) ([]Finding, error) {
 	}
 	var list []string
 	for _, i := range seen {
-		list = append(list, fmt.Sprintf("%s: %s of %s, %d times", i.Part, i.Kind, i.Subject, i.Count))
+		list = append(list, fmt.Sprintf("%s: %s of %s, %s", i.Part, i.Kind, i.Subject, times(i.Count)))
 	}
 	return warn(some(list), "something happened that an operator should know of", "waybill incidents"), nil
 }

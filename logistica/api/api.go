@@ -26,7 +26,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -97,8 +96,7 @@ type service struct {
 	huma    huma.API
 	slots   chan struct{}
 	shares  *shares
-	asking  singleflight.Group // of /readyz
-	streams map[string]bool    // patterns of routes that stream
+	streams map[string]bool // patterns of routes that stream
 	metrics *metrics
 }
 

@@ -99,10 +99,11 @@ type Relay struct {
 	metrics  *metrics
 
 	// Of Run alone, from one session to the next:
-	unusable bool      // the slot exists and cannot be read any more
-	careful  bool      // the last session marked nothing
-	position string    // topic of what was published last, exactly once
-	standsAt uuid.UUID // event that was told to be in the WAL alone
+	unusable    bool      // the slot exists and cannot be read any more
+	careful     bool      // the last session marked nothing
+	position    string    // topic of what was published last, exactly once
+	standsAt    uuid.UUID // event that was told to be in the WAL alone
+	unpublished bool      // it was told that the publication leaves events out
 }
 
 // check refuses what cannot be done.
@@ -128,10 +129,12 @@ func (c *Config) tables() bool { return c.Mode != Message }
 // table. Otherwise it is held in memory.
 func (c *Config) keeps() bool { return c.tables() && !c.NoMarks }
 
+const defaultPublication = "waybill_outbox"
+
 // New makes a relay for the database of db. The role needs REPLICATION.
 func New(db *pgxpool.Pool, client NewClient, schemas Schemas, cfg Config) *Relay {
 	cfg.Mode = orDefault(cfg.Mode, WAL)
-	cfg.Publication = orDefault(cfg.Publication, "waybill_outbox")
+	cfg.Publication = orDefault(cfg.Publication, defaultPublication)
 	cfg.Slot = orDefault(cfg.Slot, SlotName(db.Config().ConnConfig.Database))
 	cfg.MaxUnmarked = orDefault(cfg.MaxUnmarked, 50_000)
 	cfg.MaxBytes = orDefault(cfg.MaxBytes, 64<<20)

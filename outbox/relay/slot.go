@@ -31,13 +31,8 @@ func SlotName(database string) string {
 // cannot be read any more. What committed before a slot was created is not in
 // it: the rows without a mark must then be published from the table.
 func (r *Relay) ensureSlot(ctx context.Context) error {
-	if err := r.checkPublication(ctx); err != nil {
-		if !errors.Is(err, errPublication) { // it may be whole
-			return err
-		}
-		// What commits meanwhile will never be in the stream.
-		_, forgot := r.forgetComplete(ctx)
-		return errors.Join(err, forgot)
+	if err := r.ensurePublication(ctx); err != nil {
+		return err
 	}
 	slot, err := r.lookAtSlot(ctx)
 	switch {
@@ -170,25 +165,6 @@ func (r *Relay) setComplete(ctx context.Context) error {
 		ON CONFLICT (slot) DO UPDATE SET complete_at = now()`, r.cfg.Slot)
 	if err != nil {
 		return fmt.Errorf("note that slot %s is complete: %w", r.cfg.Slot, err)
-	}
-	return nil
-}
-
-var errPublication = errors.New("publication leaves events out")
-
-// checkPublication refuses a publication that leaves events out: the stream
-// would be silent, not broken. A schema dropped and made again leaves one
-// behind that is empty.
-func (r *Relay) checkPublication(ctx context.Context) error {
-	var whole bool
-	err := r.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_publication p JOIN pg_publication_tables t USING (pubname)
-		WHERE pubname = $1 AND pubinsert AND pubviaroot AND schemaname = 'waybill' AND tablename = 'outbox_events'
-		AND to_jsonb(t)->>'rowfilter' IS NULL)`, r.cfg.Publication).Scan(&whole)
-	if err != nil {
-		return fmt.Errorf("look at publication %s: %w", r.cfg.Publication, err)
-	}
-	if !whole {
-		return fmt.Errorf("%[2]w: %[1]s does not carry the inserts of waybill.outbox_events: CREATE PUBLICATION %[1]s FOR TABLE waybill.outbox_events WITH (publish = 'insert', publish_via_partition_root = true), or add the table to it", r.cfg.Publication, errPublication)
 	}
 	return nil
 }

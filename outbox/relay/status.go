@@ -40,13 +40,15 @@ type Status struct {
 	Oldest *time.Time `json:"oldest"`
 	// PerSecond is what was marked in the last minute, a second; nil if that is
 	// unknown.
-	PerSecond *float64        `json:"published_per_second"`
-	Slot      SlotStatus      `json:"slot"`
-	Stopped   []StoppedPart   `json:"stopped_partitions"`
-	Skips     []Skip          `json:"pending_skips"` // asked for and not carried out yet
-	Later     int64           `json:"later"`         // events that are to leave at a moment to come
-	NextDue   *time.Time      `json:"next_due"`      // the first of these moments, nil if there is none
-	Incidents []incident.Seen `json:"incidents"`     // the latest of the last day
+	PerSecond *float64   `json:"published_per_second"`
+	Slot      SlotStatus `json:"slot"`
+	// Publication is nil in mode poll, which needs none.
+	Publication *PublicationStatus `json:"publication"`
+	Stopped     []StoppedPart      `json:"stopped_partitions"`
+	Skips       []Skip             `json:"pending_skips"` // asked for and not carried out yet
+	Later       int64              `json:"later"`         // events that are to leave at a moment to come
+	NextDue     *time.Time         `json:"next_due"`      // the first of these moments, nil if there is none
+	Incidents   []incident.Seen    `json:"incidents"`     // the latest of the last day
 }
 
 // SlotStatus is the relay's replication slot as the server sees it. What the
@@ -108,6 +110,15 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 		return s, err
 	}
 	s.Slot.Advice = s.Slot.Advise(cfg)
+	if cfg.Mode != Poll {
+		p, err := ReadPublication(ctx, db, cfg.Publication)
+		if err != nil {
+			return s, err
+		}
+		if s.Publication = &p; !p.Whole && s.Slot.Exists && !s.Slot.Active {
+			s.Slot.Advice = "a relay that runs cannot read it while the publication leaves events out: see there"
+		}
+	}
 	if cfg.tables() {
 		err = s.readBacklog(ctx, db)
 	} else {
@@ -117,8 +128,10 @@ func ReadStatusOf(ctx context.Context, db *pgxpool.Pool, cfg Config) (s Status, 
 	if err != nil {
 		return s, err
 	}
-	if s.PerSecond, err = publishRate(ctx, db); err != nil {
-		return s, err
+	if cfg.tables() { // else there are no marks, and none is not 0
+		if s.PerSecond, err = publishRate(ctx, db); err != nil {
+			return s, err
+		}
 	}
 	if s.Stopped, err = ReadStopped(ctx, db, cfg.Slot); err != nil {
 		return s, err
@@ -196,6 +209,10 @@ func (s *SlotStatus) readLag(ctx context.Context, db *pgxpool.Pool) error {
 	return nil
 }
 
+// StartCommand is how [SlotStatus.Advise] says that a relay is started; where
+// `waybill up` does, another is to be put in its place.
+const StartCommand = "waybill run relay"
+
 // Advise tells what to do about the slot, empty if nothing.
 func (s *SlotStatus) Advise(cfg Config) string {
 	kept := int64(0)
@@ -212,17 +229,17 @@ func (s *SlotStatus) Advise(cfg Config) string {
 	case !s.Exists && cfg.Mode == Message:
 		return "start the relay, which makes it: until then events are refused, as they would be lost"
 	case !s.Exists:
-		return "start the relay, which makes it and publishes what has no mark from the table: waybill run relay"
+		return "start the relay, which makes it and publishes what has no mark from the table: " + StartCommand
 	case s.WALStatus == "lost" && cfg.Mode == Message:
-		return "what was written since its confirmed position is lost. Start the relay, which makes it anew: waybill run relay"
+		return "what was written since its confirmed position is lost. Start the relay, which makes it anew: " + StartCommand
 	case s.WALStatus == "lost":
-		return "nothing is lost: start the relay, which makes it anew and publishes what has no mark from the table: waybill run relay"
+		return "nothing is lost: start the relay, which makes it anew and publishes what has no mark from the table: " + StartCommand
 	case s.WALStatus == "unreserved":
 		return "the server gives the slot up at its next checkpoint. Let the relay catch up, or give it time: " + raise
 	case s.KeepLimit != nil && kept > *s.KeepLimit/2:
 		return "more than half of what the server keeps for it is used up. Let the relay catch up, or give it time: " + raise
 	case !s.Active:
-		return "start the relay: waybill run relay"
+		return "start the relay: " + StartCommand
 	}
 	return ""
 }
@@ -238,24 +255,6 @@ func ReadStopped(ctx context.Context, db *pgxpool.Pool, slot string) ([]StoppedP
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[StoppedPart])
 	if err != nil {
 		return nil, fmt.Errorf("list stopped partitions: %w", err)
-	}
-	return list, nil
-}
-
-// readSkips lists those of which nothing has come yet: the event is still
-// refused, or stands behind others without a mark.
-func readSkips(ctx context.Context, db *pgxpool.Pool) ([]Skip, error) {
-	rows, err := db.Query(ctx, `SELECT k.event_id, k.reason, k.asked_by, k.asked_at FROM waybill.outbox_skips k
-		WHERE EXISTS (SELECT FROM waybill.outbox_stopped s WHERE s.event_id = k.event_id)
-			OR EXISTS (SELECT FROM waybill.outbox_events e WHERE e.id = k.event_id)
-			AND NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = k.event_id)
-		ORDER BY k.asked_at LIMIT $1`, listLimit)
-	if err != nil {
-		return nil, fmt.Errorf("list pending skips: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Skip])
-	if err != nil {
-		return nil, fmt.Errorf("list pending skips: %w", err)
 	}
 	return list, nil
 }
@@ -317,56 +316,4 @@ func tailRate(ctx context.Context, db *pgxpool.Pool, table string, pages int64) 
 			return float64(recent) / max(*since, 0.001), nil
 		}
 	}
-}
-
-// Why a skip is refused; compare with errors.Is.
-var (
-	ErrNotRefused = errors.New("no partition waits for this event")
-	ErrPublished  = errors.New("the event is published, or given up already")
-)
-
-// AskSkip has the relay give an event up: it is never published, and marked
-// with partition and offset -1. The event must be one that a partition waits
-// for, which is then returned, or ErrNotRefused. With force it may be another,
-// which the relay passes over once it is refused, and nil is returned. Asking
-// again changes nothing.
-func AskSkip(ctx context.Context, db *pgxpool.Pool, skip Skip, force bool) (at *StoppedPart, err error) {
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT topic, partition, event_id, error, since, tried_at, attempts
-			FROM waybill.outbox_stopped WHERE event_id = $1 LIMIT 1`, skip.Event)
-		if err != nil {
-			return err
-		}
-		stopped, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[StoppedPart])
-		if err != nil {
-			return err
-		}
-		if len(stopped) > 0 {
-			at = stopped[0]
-		} else if err := mayForce(ctx, tx, skip.Event, force); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO waybill.outbox_skips (event_id, reason, asked_by) VALUES ($1, $2, $3)
-			ON CONFLICT DO NOTHING`, skip.Event, skip.Reason, skip.AskedBy)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("give up event %s: %w", skip.Event, err)
-	}
-	return at, nil
-}
-
-// mayForce refuses what could have no effect, or none that was meant.
-func mayForce(ctx context.Context, tx pgx.Tx, event uuid.UUID, force bool) error {
-	var published bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM waybill.outbox_published WHERE id = $1)`, event).Scan(&published)
-	switch {
-	case err != nil:
-		return err
-	case published:
-		return ErrPublished
-	case !force:
-		return ErrNotRefused
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +17,7 @@ type retentionMetrics struct {
 	days     prometheus.Gauge
 	held     prometheus.Gauge
 	archived prometheus.Counter
-	last     prometheus.Gauge
+	last     *lateGauge
 	failures prometheus.Counter
 }
 
@@ -39,14 +40,29 @@ func newRetentionMetrics(reg prometheus.Registerer) *retentionMetrics {
 			Name: "waybill_outbox_archived_events_total",
 			Help: "Events written to the archive.",
 		}),
-		last: f.NewGauge(prometheus.GaugeOpts{
+		last: &lateGauge{reg: reg, Gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waybill_outbox_last_archive_timestamp_seconds",
-			Help: "When a file of the archive was last written, by whichever process; 0 for never.",
-		}),
+			Help: "When a file of the archive was last written, by whichever process; absent before the first.",
+		})},
 		failures: f.NewCounter(prometheus.CounterOpts{
 			Name: "waybill_outbox_retention_failures_total",
 			Help: "Rounds of retention in which something failed.",
 		}),
+	}
+}
+
+// lateGauge is absent until it is set: a zero would be taken for 1970, and alarm
+// where nothing is old enough yet.
+type lateGauge struct {
+	prometheus.Gauge
+	reg  prometheus.Registerer
+	once sync.Once
+}
+
+func (g *lateGauge) Set(v float64) {
+	g.Gauge.Set(v)
+	if v > 0 && g.reg != nil {
+		g.once.Do(func() { g.reg.MustRegister(g.Gauge) })
 	}
 }
 

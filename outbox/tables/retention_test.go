@@ -417,9 +417,17 @@ func TestRetentionIsMeasured(t *testing.T) {
 	cfg := w.config()
 	reg := prometheus.NewPedanticRegistry()
 	cfg.Registerer = reg
-	_, err := tables.NewRetention(w.db, cfg).Once(t.Context())
-	must(t, err)
+	r := tables.NewRetention(w.db, cfg)
 	families, err := reg.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == "waybill_outbox_last_archive_timestamp_seconds" {
+			t.Error("before the first file there is a time of the last")
+		}
+	}
+	_, err = r.Once(t.Context())
+	must(t, err)
+	families, err = reg.Gather()
 	must(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
