@@ -51,7 +51,7 @@ test-failover:
 test-kafka:
 	@test/setup.sh kafka
 	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
-		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./push/... ./test/...
+		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./queue/... ./lag/ ./push/... ./test/...
 
 ## bench: create→seen at 100 and 500 orders a second
 bench: build
