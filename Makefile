@@ -21,7 +21,7 @@ build:
 
 ## test: every test that needs no Kafka, under the race detector
 test: setup
-	$(GO) test -count=1 $(RACE) -timeout 15m ./... # cached results know nothing of the program that test/... builds
+	$(GO) test -count=1 $(RACE) -p 3 -timeout 15m ./... # cached results know nothing of the program that test/... builds
 
 ## e2e: the whole product in a real browser, and kill -9 under load
 e2e: setup
