@@ -81,7 +81,7 @@ func TestMistakesOfTheCaller(t *testing.T) {
 		{line: "topics create a --partitions 0", say: []string{"--partitions", "1024"}},
 		{line: "topics create a --retention soon", say: []string{"--retention"}},
 		{line: "topics create a --retention -5s", say: []string{"--retention", "-1s"}},
-		{line: "groups a", say: []string{"usage: waybill groups"}},
+		{line: "groups a", say: []string{`unknown command "a"`, "see waybill groups --help"}},
 		{line: "topics", env: "WAYBILL_CONFIG=" + file, say: []string{"kafak"}},
 		{line: "outbox stats", say: []string{`"stats"`}},
 		{line: "outbox status now", say: []string{"usage: waybill outbox status"}},
