@@ -175,6 +175,7 @@ func TestAFeedThatIsCutOffLosesAndRepeatsNothing(t *testing.T) {
 // cut ends all other sessions of the database, whatever they are doing.
 func (w *world) cut() {
 	_, _ = w.db.Exec(w.t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	w.db.Reset() // our own idle connections went too
 }
 
 func TestAFullQueueIsWaitedFor(t *testing.T) {
