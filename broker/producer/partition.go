@@ -125,9 +125,10 @@ func (q *Partition[T]) makeReady() bool {
 	return true
 }
 
-// settled tells that nothing will come of waiting for q.
+// settled tells that nothing will come of waiting for q. What flies may be out of
+// the queue, and not yet reported.
 func (q *Partition[T]) settled() bool {
-	return len(q.queue) == 0 || q.stopped && !q.flying
+	return !q.flying && (len(q.queue) == 0 || q.stopped)
 }
 
 // Drain waits until the broker has taken all that is queued. It ends early

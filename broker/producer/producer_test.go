@@ -347,3 +347,45 @@ func TestABrokerThatRestartsGetsTheRestInOrder(t *testing.T) {
 	p.Close()
 	must(t, b.Close())
 }
+
+// A batch is the callee's from the moment it is reported: a record that comes in
+// while it is released must not join it.
+func TestARecordThatComesWhileABatchIsReleasedIsNotLost(t *testing.T) {
+	e := brokertest.New(t)
+	cl := e.Client(t)
+	topic := createTopic(t, cl, 1, nil)
+	var p *producer.Producer[int]
+	var q *producer.Partition[int]
+	const n = 50
+	acked := make(chan int, n)
+	p = producer.New(cl, producer.Config[int]{
+		Logger:  slog.New(slog.DiscardHandler),
+		Refused: func(r producer.Refusal[int]) { t.Errorf("refused: %v", r.Err) },
+		Acked: func(b *producer.Batch[int]) {
+			last := b.Tags[len(b.Tags)-1]
+			p.Release(b)
+			if last < n {
+				q.Append(record("k", last+1, 10), last+1)
+			}
+			acked <- last
+		},
+	})
+	t.Cleanup(p.Close)
+	tp, err := p.Topic(t.Context(), topic)
+	must(t, err)
+	q = tp.Partition(0)
+	q.Append(record("k", 1, 10), 1)
+	for last := 0; last < n; {
+		select {
+		case last = <-acked:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("nothing is acknowledged after record %d", last)
+		}
+	}
+	must(t, q.Drain(patience(t)))
+	for i, r := range read(t, e, topic, n) {
+		if number(r) != i+1 {
+			t.Fatalf("record %d is number %d", i, number(r))
+		}
+	}
+}

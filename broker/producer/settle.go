@@ -50,12 +50,16 @@ func (p *Producer[T]) fail(err error) {
 	p.mu.Unlock()
 }
 
-// acked reports the batch before the next one may fly.
+// acked reports the batch before the next one may fly. It has left the queue by
+// then: whoever it is reported to may release it at once, and a record that comes
+// in at that moment would else join what is free for others to use.
 func (p *Producer[T]) acked(b *Batch[T]) {
 	q := b.Partition
-	p.cfg.Acked(b)
 	p.mu.Lock()
 	q.pop()
+	p.mu.Unlock()
+	p.cfg.Acked(b)
+	p.mu.Lock()
 	q.flying, q.failures = false, 0
 	wake := q.makeReady()
 	if len(q.queue) == 0 {
