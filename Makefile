@@ -7,7 +7,7 @@ LINT_VERSION := v2.15.0
 RACE  ?= -race
 DIR   ?= .waybill
 KILLS ?= 30
-KAFKA_KILLS ?= 10
+KAFKA_KILLS ?= 30
 
 .PHONY: up build test lint bench bench-relay bench-peers e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
 
