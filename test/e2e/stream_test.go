@@ -91,17 +91,25 @@ func (s *stream) run(lines *bufio.Scanner) {
 // next waits for a message; the end of the stream is a fault here.
 func (s *stream) next() message {
 	s.t.Helper()
+	m, open := s.nextUnlessOver()
+	if !open {
+		s.t.Fatal("the stream has ended")
+	}
+	return m
+}
+
+// nextUnlessOver waits for a message or the end of the stream.
+func (s *stream) nextUnlessOver() (m message, open bool) {
+	s.t.Helper()
 	select {
-	case m, open := <-s.messages:
-		if !open {
-			s.t.Fatal("the stream has ended")
+	case m, open = <-s.messages:
+		if open {
+			s.last = m.ID
 		}
-		s.last = m.ID
-		return m
 	case <-time.After(patience):
 		s.t.Fatalf("no message within %v", patience)
 	}
-	return message{}
+	return m, open
 }
 
 // take reads n messages into got, by order.
