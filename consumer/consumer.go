@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -147,12 +148,15 @@ type Group struct {
 	routes map[routeKey]*route
 	anys   map[string][]anyRoute // by topic
 	faults []error               // of registration, told by Run
+
+	workers atomic.Int64            // how many there are to be
+	running atomic.Pointer[session] // the last that began
 }
 
 // New makes a member of a group that handles nothing yet.
 func New(deps Deps, cfg Config) *Group {
 	cfg = cfg.withDefaults()
-	return &Group{
+	g := &Group{
 		deps:   deps,
 		cfg:    cfg,
 		log:    cfg.Logger.With("group", cfg.Group),
@@ -161,6 +165,8 @@ func New(deps Deps, cfg Config) *Group {
 		routes: map[routeKey]*route{},
 		anys:   map[string][]anyRoute{},
 	}
+	g.workers.Store(int64(cfg.Workers))
+	return g
 }
 
 // Run consumes until ctx ends, and returns nil once handlers have finished or

@@ -187,10 +187,11 @@ func keep(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 
 // member is a running member of the group.
 type member struct {
-	stop context.CancelFunc
-	done chan struct{}
-	db   *pgxpool.Pool
-	err  error
+	group *Group
+	stop  context.CancelFunc
+	done  chan struct{}
+	db    *pgxpool.Pool
+	err   error
 }
 
 // quickRetry is impatient, and gives nothing up.
@@ -233,7 +234,7 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 		on(g, &c, h)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	m := &member{stop: stop, done: make(chan struct{}), db: db}
+	m := &member{group: g, stop: stop, done: make(chan struct{}), db: db}
 	go func() {
 		defer close(m.done)
 		m.err = g.Run(ctx)

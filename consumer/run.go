@@ -52,10 +52,9 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	s.cl = cl
 	close(s.ready)
 
-	var workers, clocks sync.WaitGroup
-	for range g.cfg.Workers {
-		workers.Go(s.serve)
-	}
+	var clocks sync.WaitGroup
+	g.running.Store(s)
+	s.man()
 	ticking, stopTicking := context.WithCancel(handlers)
 	clocks.Go(func() { every(ticking, g.cfg.FlushEvery, s.tick) })
 	clocks.Go(func() { s.watchParked(ticking) })
@@ -71,7 +70,7 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Wait()
 	cut()
 	s.work.close()
-	workers.Wait()
+	s.crew.Wait()
 	return s.again.Load(), nil
 }
 

@@ -25,6 +25,7 @@ type session struct {
 	again   atomic.Bool // it was called
 
 	work       *work
+	crew       sync.WaitGroup // workers, as many as work says
 	cutoff     atomic.Int64  // before this, in milliseconds of Unix time, claims may be gone
 	turn       chan struct{} // held by the bundle whose turn it is, see turn.go
 	turnsUntil atomic.Int64  // nanoseconds of Unix time

@@ -9,6 +9,8 @@ type work struct {
 	some  sync.Cond
 	parts []*partition
 	lanes int // ready, of all partitions
+	crew  int // workers there are
+	most  int // and how many there may be
 	over  bool
 }
 
@@ -27,14 +29,20 @@ func (w *work) push(l *lane) {
 	w.some.Signal()
 }
 
-// next waits for a partition with ready lanes. It is nil once closed. Who gets
-// it takes lanes, and puts it back if any are left.
+// next waits for a partition with ready lanes. It is nil for a worker that is to
+// go: all once closed, and those that are too many. Who gets a partition takes
+// lanes, and puts it back if any are left.
 func (w *work) next() *partition {
 	for {
-		for len(w.parts) == 0 && !w.over {
+		for len(w.parts) == 0 && !w.over && w.crew <= w.most {
 			w.some.Wait()
 		}
 		if w.over {
+			return nil
+		}
+		if w.crew > w.most {
+			w.crew--
+			w.some.Signal() // it may have been meant for somebody who stays
 			return nil
 		}
 		p := w.parts[0]
