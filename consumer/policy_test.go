@@ -193,7 +193,7 @@ func TestABackoffGrowsUpToItsEnd(t *testing.T) {
 	})
 }
 
-// What docs/operating.md says of the default.
+// What docs/OPERATIONS.md says of the default.
 func TestByDefaultAnEventDiesWithinHours(t *testing.T) {
 	r := (Config{}).withDefaults().Retry.rule(errBusy)
 	var most time.Duration

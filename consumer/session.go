@@ -26,13 +26,13 @@ type session struct {
 
 	work       *work
 	crew       sync.WaitGroup // workers, as many as work says
-	cutoff     atomic.Int64  // before this, in milliseconds of Unix time, claims may be gone
-	turn       chan struct{} // held by the bundle whose turn it is, see turn.go
-	turnsUntil atomic.Int64  // nanoseconds of Unix time
-	policies   atomic.Bool   // the database has policies by tenant, as far as known
-	room       chan struct{} // a signal that something left memory
-	deaths     chan struct{} // a signal that an event died
-	down       atomic.Bool   // infrastructure is missing, as far as told
+	cutoff     atomic.Int64   // before this, in milliseconds of Unix time, claims may be gone
+	turn       chan struct{}  // held by the bundle whose turn it is, see turn.go
+	turnsUntil atomic.Int64   // nanoseconds of Unix time
+	policies   atomic.Bool    // the database has policies by tenant, as far as known
+	room       chan struct{}  // a signal that something left memory
+	deaths     chan struct{}  // a signal that an event died
+	down       atomic.Bool    // infrastructure is missing, as far as told
 
 	flushing   sync.Mutex
 	throttling sync.Mutex
