@@ -2,9 +2,11 @@ package consumer
 
 import "time"
 
-// A lane may hold a quarter of what fits in memory. One that holds more, and
-// will not be rid of it within hotFor, has its partition read no further until
-// half of its share is left: its key would fill the room of all others.
+// A lane may hold a quarter of what fits in memory, its share. One that holds
+// more, and will not be rid of it within hotFor, has its partition read no
+// further until half of its share is left: its key would fill the room of all
+// others. A quick lane may hold three shares, and its partition is read again
+// when two are left: that costs a wait (fetchWait), in which it has work to do.
 const (
 	hotShare = 4
 	hotFor   = time.Second
@@ -13,18 +15,29 @@ const (
 // share is how many records one lane may hold.
 func (c Config) share() int { return max(c.MaxInFlight/hotShare, 1) }
 
+// over tells whether a lane holds more than n halves of its share.
+func (s *session) over(l *lane, n int) bool {
+	return 2*len(l.queue) > n*s.cfg.share() || 2*l.bytes > n*s.cfg.MaxInFlightBytes/hotShare
+}
+
+// within tells whether a lane will be rid of what it holds within d, as far as
+// that is known.
+func (l *lane) within(d time.Duration) bool {
+	one := l.queue[0].route.pace.expect()
+	return one > 0 && time.Duration(len(l.queue))*one <= d
+}
+
 // hot tells whether a lane has more than its share, and for long.
 func (s *session) hot(l *lane) bool {
-	if l.isParked() || len(l.queue) <= s.cfg.share() && l.bytes <= s.cfg.MaxInFlightBytes/hotShare {
-		return false
-	}
-	one := l.queue[0].route.pace.expect()
-	return one == 0 || time.Duration(len(l.queue))*one > hotFor
+	return !l.isParked() && s.over(l, 2) && (s.over(l, 6) || !l.within(hotFor))
 }
 
 // cool notes that a hot lane has drained.
 func (s *session) cool(l *lane) {
-	if l.p.hot == l && len(l.queue) <= s.cfg.share()/2 && l.bytes <= s.cfg.MaxInFlightBytes/hotShare/2 {
+	if l.p.hot != l {
+		return
+	}
+	if !s.over(l, 1) || !s.over(l, 4) && l.within(hotFor/2) {
 		l.p.hot = nil
 		s.cooled = append(s.cooled, l.p.place)
 	}

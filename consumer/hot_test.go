@@ -46,3 +46,28 @@ func TestAHotKeyDoesNotTakeAllMemory(t *testing.T) {
 	close(hold)
 	w.settled()
 }
+
+// What a group is given again it only looks up: in full bundles, and without
+// holding its partition's reading up, though no handler has told how long one
+// takes.
+func TestWhatIsReadAgainGoesByInBundles(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	w := newWorld(t, 1)
+	for range n {
+		w.publish(w.record("k"))
+	}
+	first := w.start(keep)
+	w.until("handled", func() bool { return w.number(`SELECT count(*) FROM effect`) == n && w.next() == n })
+	first.end(t)
+	w.exec(`UPDATE waybill.watermark SET next_offset = 0`)
+	second := w.start(keep, func(s *setup) { s.cfg.Metrics = w.metrics; s.cfg.MaxInFlight = 100 })
+	w.until("read again", func() bool { return w.next() == n })
+	if mean := w.mean("waybill_consumer_batch_events"); mean < 3 {
+		t.Errorf("%.1f events a transaction", mean)
+	}
+	second.end(t)
+	if got := w.number(`SELECT count(*) FROM effect`); got != n {
+		t.Errorf("%d effects of %d events", got, n)
+	}
+}

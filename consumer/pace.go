@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// pace is how long a handler takes for one event, as a moving average.
+// pace is how long one event of a type takes, as a moving average: its handler,
+// or finding that there is nothing to do.
 type pace struct{ ns atomic.Int64 }
 
 // paceWeight is how many events the average remembers.

@@ -17,7 +17,7 @@ const (
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
 	pollAtOnce     = 2048
-	fetchWait      = time.Second // a partition that is read again may wait so long for the others' fetch
+	fetchWait      = 250 * time.Millisecond // a partition that is read again may wait so long for the others' fetch
 	daypartEvery   = time.Hour
 	policiesEvery  = time.Minute
 	metadataEvery  = 30 * time.Second // until new partitions are seen; the client's own default is 5 min
