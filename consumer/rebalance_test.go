@@ -84,7 +84,7 @@ func (f *flaky) keep(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 func TestEachKeyKeepsItsOrderWhateverHappens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
-	rapidChecks(t, "15")
+	rapidChecks(t, "8")
 	rapid.Check(t, func(rt *rapid.T) {
 		w.exec(`TRUNCATE effect`)
 		w.sent = map[string]int64{}
@@ -102,7 +102,7 @@ func TestEachKeyKeepsItsOrderWhateverHappens(t *testing.T) {
 		var members []*member
 		rt.Repeat(map[string]func(*rapid.T){
 			"publish": func(rt *rapid.T) {
-				n := rapid.IntRange(1, 40).Draw(rt, "events")
+				n := rapid.IntRange(1, 20).Draw(rt, "events")
 				keys := make([]string, n)
 				for i := range keys {
 					keys[i] = fmt.Sprintf("%d.%d", run, rapid.IntRange(0, 6).Draw(rt, "key"))

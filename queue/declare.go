@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -84,9 +85,19 @@ func withinNumber(what string, n, least, most int64) error {
 	return nil
 }
 
+// ErrTooMany is of a queue that would be one too many for its tenant.
+var ErrTooMany = errors.New("too many queues")
+
 // Declare creates a queue, or gives one that is there these settings. Leases
 // and expiries that messages already have stay as they are.
 func Declare(ctx context.Context, db DB, tenant, name string, s Settings) error {
+	return DeclareWithin(ctx, db, math.MaxInt32, tenant, name, s)
+}
+
+// DeclareWithin is Declare for a caller that is not trusted with any number: a
+// tenant that has most queues gets [ErrTooMany] instead of another. Those who
+// create at the same instant may get one more each.
+func DeclareWithin(ctx context.Context, db DB, most int, tenant, name string, s Settings) error {
 	s = s.withDefaults()
 	if err := errors.Join(checkName(tenant, name), s.check()); err != nil {
 		return err
@@ -94,21 +105,28 @@ func Declare(ctx context.Context, db DB, tenant, name string, s Settings) error 
 	if s.DeadLetter == name {
 		return fmt.Errorf("%w dead-letter queue %q: it is the queue itself", ErrInvalid, name)
 	}
-	var found bool
+	var found, free bool
 	err := db.QueryRow(ctx, `
 		WITH dead AS (SELECT id FROM waybill.queues WHERE tenant = $1 AND name = $9),
+		free AS (
+			SELECT FROM waybill.queues WHERE tenant = $1 AND name = $2
+			UNION ALL SELECT WHERE (SELECT count(*) FROM waybill.queues WHERE tenant = $1) < $10),
 		put AS (
 			INSERT INTO waybill.queues AS q (tenant, name, lease_ms, max_deliveries, ttl_ms, max_length, dedupe_ms, keep_dead_ms, dead_letter)
-			SELECT $1, $2, $3, $4, $5, $6, $7, $8, (SELECT id FROM dead) WHERE $9 = '' OR EXISTS (SELECT FROM dead)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8, (SELECT id FROM dead)
+			WHERE ($9 = '' OR EXISTS (SELECT FROM dead)) AND EXISTS (SELECT FROM free)
 			ON CONFLICT (tenant, name) DO UPDATE SET lease_ms = excluded.lease_ms, max_deliveries = excluded.max_deliveries,
 				ttl_ms = excluded.ttl_ms, max_length = excluded.max_length, dedupe_ms = excluded.dedupe_ms,
 				keep_dead_ms = excluded.keep_dead_ms, dead_letter = excluded.dead_letter
 			RETURNING 1)
-		SELECT EXISTS (SELECT FROM put)`,
+		SELECT EXISTS (SELECT FROM put), EXISTS (SELECT FROM free)`,
 		tenant, name, s.Lease.Milliseconds(), s.MaxDeliveries, s.TTL.Milliseconds(), s.MaxLength, s.Dedupe.Milliseconds(),
-		s.KeepDead.Milliseconds(), s.DeadLetter).Scan(&found)
+		s.KeepDead.Milliseconds(), s.DeadLetter, most).Scan(&found, &free)
 	if err != nil {
 		return fmt.Errorf("declare queue %s: %w", name, err)
+	}
+	if !free {
+		return fmt.Errorf("%w: %d are there, which is the limit: remove one", ErrTooMany, most)
 	}
 	if !found {
 		return fmt.Errorf("dead-letter queue %q: %w: declare it first", s.DeadLetter, ErrUnknown)

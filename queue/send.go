@@ -2,10 +2,12 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/event"
 )
@@ -68,6 +70,8 @@ func (q *Queue) Send(ctx context.Context, db DB, messages ...Message) ([]Sent, e
 	return b.answer(ids), nil
 }
 
+const foreignKey = "23503" // a row that refers to one that is not there, as Postgres numbers it
+
 func (q *Queue) insert(ctx context.Context, db DB, b *batch) ([]uuid.UUID, error) {
 	rows, err := db.Query(ctx, sendSQL, q.cfg.Tenant, q.cfg.Name,
 		b.ids, b.priorities, b.bodies, b.types, b.headers, b.groups, b.dedupes, b.delays, b.ttls)
@@ -75,8 +79,9 @@ func (q *Queue) insert(ctx context.Context, db DB, b *batch) ([]uuid.UUID, error
 		return nil, err
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err == nil && len(ids) == 0 {
-		err = q.unknown()
+	var gone *pgconn.PgError
+	if err == nil && len(ids) == 0 || errors.As(err, &gone) && gone.Code == foreignKey {
+		err = q.unknown() // or removed at this moment
 	}
 	return ids, err
 }

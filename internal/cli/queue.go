@@ -21,7 +21,7 @@ func newQueue() *cobra.Command {
 	}
 	cmd.AddCommand(
 		newQueueCreate(), newQueueLs(), newQueueSend(), newQueueReceive(), newQueueAck(), newQueueNack(), newQueueExtend(),
-		newQueueStats(), newQueueDead(), newQueueRedrive(), newQueuePurge(),
+		newQueueStats(), newQueueDead(), newQueueRedrive(), newQueuePurge(), newQueueRm(),
 	)
 	return cmd
 }

@@ -60,7 +60,11 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 	if out := run(exitOK, "stats", "--json"); !strings.Contains(out, `"ready": 1`) {
 		t.Error(out)
 	}
+	if out := run(exitFailed, "rm", "mail"); !strings.Contains(out, "purge it first") {
+		t.Error(out)
+	}
 	if out := run(exitOK, "purge", "mail"); !strings.Contains(out, "1 message removed") {
 		t.Error(out)
 	}
+	run(exitOK, "rm", "mail")
 }

@@ -51,6 +51,8 @@ func (s *server) problemOf(ctx context.Context, err error) *Problem {
 		return p
 	case errors.Is(err, queue.ErrUnknown):
 		return problem(http.StatusNotFound, "There is no such queue. Create it: POST "+Prefix+".")
+	case errors.Is(err, queue.ErrInUse), errors.Is(err, queue.ErrTooMany):
+		return problem(http.StatusConflict, err.Error())
 	case errors.Is(err, queue.ErrInvalid):
 		return problem(http.StatusUnprocessableEntity, err.Error())
 	}

@@ -64,8 +64,12 @@ func (s *server) of(ctx context.Context, p Path) *queue.Queue {
 func (s *server) queueRoutes() {
 	route(s, huma.Operation{
 		OperationID: "create-queue", Method: http.MethodPost, Path: Prefix,
-		Summary: "Create a queue, or give one new settings",
+		Summary: "Create a queue, or give one new settings", Errors: []int{409},
 	}, s.create)
+	route(s, huma.Operation{
+		OperationID: "remove-queue", Method: http.MethodDelete, Path: Prefix + "/{queue}",
+		Summary: "Remove a queue that is empty", Errors: []int{409},
+	}, s.remove)
 	route(s, huma.Operation{OperationID: "list-queues", Method: http.MethodGet, Path: Prefix, Summary: "List queues"}, s.list)
 	route(s, huma.Operation{
 		OperationID: "queue-stats", Method: http.MethodGet, Path: Prefix + "/{queue}", Summary: "Count what is in a queue",
@@ -84,7 +88,11 @@ type createInput struct {
 }
 
 func (s *server) create(ctx context.Context, in *createInput) (*struct{}, error) {
-	return nil, queue.Declare(ctx, s.DB, tenantOf(ctx), in.Body.Name, in.Body.settings())
+	return nil, queue.DeclareWithin(ctx, s.DB, s.most, tenantOf(ctx), in.Body.Name, in.Body.settings())
+}
+
+func (s *server) remove(ctx context.Context, in *Path) (*struct{}, error) {
+	return nil, queue.Remove(ctx, s.DB, tenantOf(ctx), in.Queue)
 }
 
 type listOutput struct {

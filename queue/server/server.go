@@ -50,6 +50,8 @@ type Config struct {
 	// MaxWaiting bounds the requests of one tenant that wait for messages, 64
 	// if zero; further ones are answered at once.
 	MaxWaiting int
+	// MaxQueues bounds the queues of one tenant, 100 if zero.
+	MaxQueues int
 }
 
 const (
@@ -65,6 +67,7 @@ type server struct {
 	huma    huma.API
 	slots   chan struct{}
 	waiting *shares
+	most    int // queues of a tenant
 	handles *handles
 }
 
@@ -82,8 +85,11 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = 64
 	}
+	if cfg.MaxQueues == 0 {
+		cfg.MaxQueues = 100
+	}
 	s := &server{
-		Deps: deps, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
+		Deps: deps, most: cfg.MaxQueues, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
 		waiting: &shares{most: cfg.MaxWaiting, taken: map[string]int{}}, handles: newHandles(deps.DB, deps.Signals),
 	}
 	s.huma = humago.New(s.mux, humaConfig())

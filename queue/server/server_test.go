@@ -41,7 +41,7 @@ func newServer(t *testing.T) *client {
 			return "", errors.New("asked in vain")
 		}
 		return "", ErrKey
-	}}, Config{})
+	}}, Config{MaxQueues: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,4 +224,17 @@ func TestWhatIsWrongIsAProblemDocument(t *testing.T) {
 	if doc := c.call("GET", "/v1/queues/openapi.json", nil, 200); doc["openapi"] != "3.1.0" {
 		t.Errorf("%v", doc["openapi"])
 	}
+}
+
+func TestQueuesAreLimitedAndRemoved(t *testing.T) {
+	c := newServer(t)
+	for name, want := range map[string]int{"a": 204, "b": 204} {
+		c.call("POST", "/v1/queues", object{"name": name}, want)
+	}
+	c.call("POST", "/v1/queues", object{"name": "c"}, 409)
+	c.as("rui").call("DELETE", "/v1/queues/a", nil, 404)
+	c.call("POST", "/v1/queues/a/messages", object{"messages": []object{{"body": 1}}}, 200)
+	c.call("DELETE", "/v1/queues/a", nil, 409)
+	c.call("DELETE", "/v1/queues/b", nil, 204)
+	c.call("POST", "/v1/queues", object{"name": "c"}, 204)
 }
