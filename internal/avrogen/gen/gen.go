@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -102,28 +104,26 @@ func (s *source) goFile() string { return strings.TrimSuffix(s.name, ".avsc") + 
 
 // readSources reads the schemas of dir, by name ascending.
 func readSources(dir string) ([]*source, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.avsc"))
+	files, err := ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("list schemas: %w", err)
+		return nil, err
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no *.avsc in %s", dir)
-	}
+	return parseSources(files)
+}
+
+// parseSources reads schemas by file name.
+func parseSources(files map[string][]byte) ([]*source, error) {
 	var out []*source
 	var errs []error
-	for _, path := range paths {
-		s, err := readSource(path)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		s, err := parseSource(name, files[name])
 		out, errs = append(out, s), append(errs, err)
 	}
 	return out, errors.Join(errs...)
 }
 
-func readSource(path string) (*source, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	s := &source{name: filepath.Base(path)}
+func parseSource(name string, text []byte) (s *source, err error) {
+	s = &source{name: name}
 	if s.goFile() == index {
 		return nil, fmt.Errorf("%s: %s is where the list of contracts goes; name the schema otherwise", s.name, index)
 	}

@@ -1,0 +1,60 @@
+package gen
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Contract is a schema that travels on a topic, as its file has it.
+type Contract struct {
+	File    string // its name, without the folder
+	Subject string
+	Topic   string
+	Source  string // CloudEvents' source
+	Type    string // full name of the record
+	Key     string // the field that is the record's key
+	Doc     string
+	Schema  string // what is registered: standing alone, without our attributes
+}
+
+// ReadDir reads the schema files of dir, by name.
+func ReadDir(dir string) (map[string][]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.avsc"))
+	if err != nil {
+		return nil, fmt.Errorf("list schemas: %w", err)
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no *.avsc in %s", dir)
+	}
+	files := make(map[string][]byte, len(paths))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read schema: %w", err)
+		}
+		files[filepath.Base(path)] = text
+	}
+	return files, nil
+}
+
+// Contracts reads the contracts of a folder's files, by subject ascending. A
+// file that names no topic is there for others to use and is no contract.
+func Contracts(files map[string][]byte) ([]Contract, error) {
+	sources, err := parseSources(files)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(sources)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Contract, 0, len(m.contracts))
+	for _, c := range m.contracts {
+		out = append(out, Contract{
+			File: c.source.name, Subject: c.subject(), Topic: c.topic, Source: c.uri, Type: c.full,
+			Key: c.key.name, Doc: c.doc, Schema: c.schema,
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,89 @@
+package schemas
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// maxCommits bounds how far back a history is read.
+const maxCommits = 2000
+
+// History is what the contracts of a folder have been at ref, by subject, the
+// oldest first: each state that a commit on ref's own line left behind (a
+// branch that was merged counts with what it merged). skipped are commits whose
+// files were no contracts. A shallow clone knows only the last of it.
+func History(ctx context.Context, dir, ref string) (versions map[string][]Earlier, skipped []string, err error) {
+	r := repository{dir: dir, blobs: map[string][]byte{}}
+	log, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%h %cs", fmt.Sprint("-", maxCommits), ref, "--", "*.avsc")
+	if err != nil {
+		return nil, nil, err
+	}
+	versions = map[string][]Earlier{}
+	for line := range strings.Lines(string(log)) {
+		name := strings.TrimSpace(line)
+		commit, _, _ := strings.Cut(name, " ")
+		files, err := r.files(ctx, commit)
+		if err != nil {
+			return nil, nil, err
+		}
+		contracts, err := parse(files)
+		if err != nil {
+			skipped = append(skipped, name)
+			continue
+		}
+		for _, c := range contracts {
+			had := versions[c.Subject]
+			if len(had) == 0 || !same(had[len(had)-1].Schema, c.Avro) {
+				versions[c.Subject] = append(had, Earlier{"commit " + name, c.Avro})
+			}
+		}
+	}
+	return versions, skipped, nil
+}
+
+type repository struct {
+	dir   string
+	blobs map[string][]byte // by id: most commits leave most files as they were
+}
+
+// files are the schema files of a commit, by name.
+func (r *repository) files(ctx context.Context, commit string) (map[string][]byte, error) {
+	list, err := r.git(ctx, "ls-tree", commit, "./")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for line := range strings.Lines(string(list)) {
+		what, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		fields := strings.Fields(what) // mode, type, id
+		if len(fields) != 3 || fields[1] != "blob" || !strings.HasSuffix(name, ".avsc") {
+			continue
+		}
+		id := fields[2]
+		if _, ok := r.blobs[id]; !ok {
+			if r.blobs[id], err = r.git(ctx, "cat-file", "blob", id); err != nil {
+				return nil, err
+			}
+		}
+		files[name] = r.blobs[id]
+	}
+	return files, nil
+}
+
+func (r *repository) git(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"-C", r.dir}, args)...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	switch err := cmd.Run(); {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, errors.New("git is not installed: install it, or compare with a registry")
+	case err != nil:
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(complaint.String()))
+	}
+	return out.Bytes(), nil
+}
