@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers schema-check e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -71,8 +71,12 @@ bench-peers: build
 	cd bench/peers && $(GO) build -o ../../bin/bench-peers .
 	bin/bench-peers $(ARGS)
 
-## lint: static checks and formatting; that generated code is up to date is a test
-lint: $(BIN)/golangci-lint
+## schema-check: no contract breaks what it was in any commit before
+schema-check:
+	$(GO) run ./cmd/waybill schema check logistica/contracts --git HEAD
+
+## lint: static checks, formatting and contracts; that generated code is up to date is a test
+lint: $(BIN)/golangci-lint schema-check
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 	$(GO) vet ./...
 	cd bench/peers && $(BIN)/golangci-lint run --allow-parallel-runners ./...

@@ -20,7 +20,7 @@ aggregate's version ("sequence"). Its subject is TOPIC-RECORD.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSchemaCheck(), newSchemaDiff(), newSchemaGenerate(), newSchemaLs(), newSchemaRegister())
+	cmd.AddCommand(newSchemaCheck(), newSchemaDiff(), newSchemaDocs(), newSchemaGenerate(), newSchemaLs(), newSchemaRegister())
 	return cmd
 }
 

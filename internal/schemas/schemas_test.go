@@ -118,6 +118,9 @@ func TestACommitThatWasNoContractIsPassedOver(t *testing.T) {
 	if _, _, err := History(t.Context(), p.dir, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("an unknown ref: %v", err)
 	}
+	if _, _, err := History(t.Context(), p.dir, "--output="+filepath.Join(p.dir, "x")); err == nil {
+		t.Error("a ref that is an option, and no error")
+	}
 	if _, _, err := History(t.Context(), t.TempDir(), "main"); err == nil {
 		t.Error("no repository, and no error")
 	}

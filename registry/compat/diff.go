@@ -160,7 +160,8 @@ func orNone(s string) string {
 	return s
 }
 
-// named are a schema's definitions by full name.
+// named are a schema's definitions by full name, and by the last part of it,
+// which is how names within a namespace may stand for them.
 func named(s *avro.Schema) map[string]*avro.SchemaNode {
 	out := map[string]*avro.SchemaNode{}
 	var walk func(n *avro.SchemaNode)
@@ -169,7 +170,11 @@ func named(s *avro.Schema) map[string]*avro.SchemaNode {
 			return
 		}
 		if n.Name != "" && slices.Contains([]string{"record", "error", "enum", "fixed"}, n.Type) {
-			out[fullName(n)] = n
+			full := fullName(n)
+			out[full] = n
+			if short := full[strings.LastIndexByte(full, '.')+1:]; out[short] == nil {
+				out[short] = n
+			}
 		}
 		for i := range n.Fields {
 			walk(&n.Fields[i].Type)

@@ -87,3 +87,20 @@ func drawRecord(rt *rapid.T, label string) *avro.Schema {
 	}
 	return avro.MustParse(text + `]}`)
 }
+
+func TestFieldsAreListedWithThoseWithin(t *testing.T) {
+	t.Parallel()
+	got := Fields(avro.MustParse(`{"type":"record","name":"a.Order","fields":[
+		{"name":"state","type":{"type":"enum","name":"State","symbols":["NEW","DONE"]},"default":"NEW","doc":"Where it stands."},
+		{"name":"lines","type":["null",{"type":"array","items":{"type":"record","name":"Line","fields":[{"name":"n","type":"long"}]}}],"default":null},
+		{"name":"next","type":["null","Order"],"default":null}]}`))
+	want := []Field{
+		{Path: "state", Type: "enum a.State", Default: "NEW", Doc: "Where it stands.", Symbols: "NEW, DONE"},
+		{Path: "lines", Type: "null or array of record a.Line", Default: "null", Optional: true},
+		{Path: "lines[].n", Type: "long"},
+		{Path: "next", Type: "null or record a.Order", Default: "null", Optional: true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
