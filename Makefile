@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers schema-check e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers fuzz generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -74,6 +74,10 @@ bench-peers: build
 ## schema-check: no contract breaks what it was in any commit before
 schema-check:
 	$(GO) run ./cmd/waybill schema check logistica/contracts --git HEAD
+
+## demo-evolution: a contract changes while programs of both versions run; what would break one is refused
+demo-evolution: build
+	bin/waybill demo evolution
 
 ## lint: static checks, formatting and contracts; that generated code is up to date is a test
 lint: $(BIN)/golangci-lint schema-check
