@@ -84,6 +84,12 @@ type Config struct {
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
 
+	// Gaps is what is done about events that are missing, and GapWait how long one
+	// behind them waits; default 1 min. Each event's number is then kept by key,
+	// in its transaction: a statement more for each transaction.
+	Gaps    Gaps
+	GapWait time.Duration
+
 	Policy Policy // of events that fail, by class of error; what it leaves out follows Retry
 	Retry  Retry
 
@@ -147,6 +153,7 @@ type Group struct {
 	dead   *deadMeter
 	routes map[routeKey]*route
 	anys   map[string][]anyRoute // by topic
+	pass   *route                // of events that are only counted
 	faults []error               // of registration, told by Run
 
 	workers atomic.Int64            // how many there are to be
@@ -164,6 +171,7 @@ func New(deps Deps, cfg Config) *Group {
 		dead:   newDeadMeter(cfg.Metrics, cfg.Group),
 		routes: map[routeKey]*route{},
 		anys:   map[string][]anyRoute{},
+		pass:   newPass(),
 	}
 	g.workers.Store(int64(cfg.Workers))
 	return g
@@ -191,7 +199,7 @@ func (g *Group) check() error {
 	case len(g.allRoutes()) == 0:
 		return errors.New("it handles nothing")
 	}
-	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.Policy.check(), g.checkDeadTopics())...)
+	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.checkGaps(), g.cfg.Policy.check(), g.checkDeadTopics())...)
 }
 
 func (c Config) withDefaults() Config {
@@ -202,6 +210,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
 	or(&c.StallAfter, 2*c.Timeout)
+	or(&c.GapWait, time.Minute)
 	or(&c.InboxKeep, 8*24*time.Hour)
 	c.InboxKeep = max(c.InboxKeep, 24*time.Hour)
 	or(&c.Retry.Attempts, 3)

@@ -62,6 +62,7 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { s.copyDead(ticking) })
 	clocks.Go(func() { s.countDead(ticking) })
 	clocks.Go(func() { s.watchPolicies(ticking) })
+	clocks.Go(func() { s.lookForOutbox(ticking) })
 	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
 
 	s.poll(ctx)
@@ -173,6 +174,9 @@ func (s *session) keepInbox(ctx context.Context) {
 		}
 		if err := s.prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "old days stay in the inbox for now", "error", err)
+		}
+		if err := s.pruneSequences(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "old numbers of keys stay for now", "error", err)
 		}
 	}
 	ensure(ctx)
