@@ -75,6 +75,7 @@ type Config struct {
 	Group string // required
 
 	From             From
+	Protocol         Protocol      // how members share partitions out; default Classic
 	Ordering         Ordering      // what is handled one after another; default ByKey
 	Delivery         Delivery      // default Once
 	Filter           Filter        // records it does not admit are passed over
@@ -199,7 +200,7 @@ func (g *Group) check() error {
 	case len(g.allRoutes()) == 0:
 		return errors.New("it handles nothing")
 	}
-	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.checkGaps(), g.cfg.Policy.check(), g.checkDeadTopics())...)
+	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.checkGaps(), g.cfg.Protocol.check(), g.cfg.Policy.check(), g.checkDeadTopics())...)
 }
 
 func (c Config) withDefaults() Config {

@@ -220,6 +220,9 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		Retry: quickRetry,
 	}}
+	if os.Getenv("WAYBILL_TEST_PROTOCOL") == "server-side" {
+		s.cfg.Protocol = ServerSide
+	}
 	for _, f := range change {
 		f(&s)
 	}

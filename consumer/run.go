@@ -76,10 +76,9 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 }
 
 func (s *session) options() []kgo.Opt {
-	return []kgo.Opt{
+	return append(s.cfg.Protocol.options(),
 		kgo.ConsumerGroup(s.cfg.Group),
 		kgo.ConsumeTopics(s.topics()...),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.AdjustFetchOffsetsFn(s.assign),
@@ -94,7 +93,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.HeartbeatInterval(heartbeatEvery),
 		kgo.RebalanceTimeout(s.cfg.rebalance()),
 		kgo.SessionTimeout(s.cfg.session()),
-	}
+	)
 }
 
 const heartbeatEvery = 2 * time.Second
