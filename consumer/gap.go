@@ -68,10 +68,11 @@ func (c Config) checkGaps() error {
 	return nil
 }
 
-// gapLook is how often a held event looks whether what is missing has come by
-// another partition, or was given up; what comes by its own wakes it.
-func (c Config) gapLook() time.Duration {
-	return min(max(c.GapWait/8, 50*time.Millisecond), 5*time.Second)
+// gapLook is when an event that is held for so long looks again whether what is
+// missing has come by another partition, or was given up; what comes by its own
+// wakes it.
+func (c Config) gapLook(held time.Duration) time.Duration {
+	return min(max(held/4, 100*time.Millisecond), 5*time.Second, max(c.GapWait-held, 0))
 }
 
 // span is numbers that are missing, from first to last.

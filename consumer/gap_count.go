@@ -220,7 +220,7 @@ func (s *session) countedSince(ctx context.Context, places []place) (map[place]t
 	}
 	topics, ids := columns(places)
 	rows, err := s.deps.DB.Query(ctx, `SELECT topic, partition, counted_since FROM waybill.owner
-		WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[])) AND counted_since IS NOT NULL`,
+		WHERE group_name = $1 AND (topic, partition) IN (SELECT * FROM unnest($2::text[], $3::int[])) AND counted_epoch = epoch`,
 		s.cfg.Group, topics, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load since when numbers are counted: %w", err)

@@ -12,7 +12,7 @@ import (
 // hold parks an event before which numbers are missing; its key waits behind
 // it. It counts as no failure.
 func (s *session) hold(l *lane, m *message, gap *gapError) {
-	f := failure{state: stateRetrying, err: gap, class: classGap, wait: s.cfg.gapLook()}
+	f := failure{state: stateRetrying, err: gap, class: classGap, wait: s.cfg.gapLook(0)}
 	if s.persist(l.p, func(ctx context.Context) error { return s.park(ctx, l.p, m, f) }) != nil {
 		return
 	}
@@ -31,7 +31,7 @@ func (s *session) holdAgain(l *lane, m *message, h *head, gap *gapError) {
 		s.dieOfGap(l, m, h, gap)
 		return
 	}
-	wait := max(0, min(s.cfg.gapLook(), s.cfg.GapWait-h.here))
+	wait := s.cfg.gapLook(h.here)
 	err := s.persist(l.p, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 		defer cancel()
@@ -147,12 +147,12 @@ func (s *session) dieOfGap(l *lane, m *message, h *head, gap *gapError) {
 
 // putOff lets what is due of a key rest while the event it waits for may not be
 // tried yet.
-func (s *session) putOff(ctx context.Context, l *lane) error {
+func (s *session) putOff(ctx context.Context, l *lane, filler *head) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	_, err := (fence{s, l.p}).Exec(ctx, `UPDATE waybill.parked SET next_at = now() + $5::interval
 		WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND state = 'retrying' AND next_at <= now()`,
-		s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), s.cfg.gapLook())
+		s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), max(s.cfg.gapLook(filler.here), dueEvery))
 	return err
 }
 

@@ -128,8 +128,7 @@ func (r *resetting) seize(ctx context.Context, tx pgx.Tx) error {
 	for _, m := range r.moved {
 		_, err := tx.Exec(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member)
 			VALUES ($1, $2, $3, 1, 'reset') ON CONFLICT (group_name, topic, partition) DO UPDATE
-			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = '',
-				counted_since = NULL`, r.group, m.Topic, m.Partition)
+			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = ''`, r.group, m.Topic, m.Partition)
 		if err != nil {
 			return fmt.Errorf("take %s/%d over: %w", m.Topic, m.Partition, err)
 		}

@@ -35,7 +35,7 @@ func (s *session) retry(l *lane) time.Duration {
 	if s.persist(l.p, func(ctx context.Context) (err error) { h, err = s.head(ctx, l); return err }) != nil {
 		return 0
 	}
-	if h != nil && !h.due && h.filler && s.persist(l.p, func(ctx context.Context) error { return s.putOff(ctx, l) }) != nil {
+	if h != nil && !h.due && h.filler && s.persist(l.p, func(ctx context.Context) error { return s.putOff(ctx, l, h) }) != nil {
 		return 0
 	}
 	if h == nil || !h.due {

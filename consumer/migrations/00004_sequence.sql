@@ -14,9 +14,12 @@ CREATE TABLE waybill.sequence (
 	PRIMARY KEY (group_name, topic, tenant, key)
 ) WITH (fillfactor = 80);
 
--- Since when all owners of a partition have counted its keys' numbers; null: the
--- last one did not. What was noted before is not to be trusted.
-ALTER TABLE waybill.owner ADD COLUMN counted_since timestamptz;
+-- Since when all owners of a partition have counted its keys' numbers, and the
+-- last of them that did. Where another came after that one, an owner that does
+-- not count or a reset, what was noted before is not to be trusted.
+ALTER TABLE waybill.owner
+	ADD COLUMN counted_since timestamptz,
+	ADD COLUMN counted_epoch bigint NOT NULL DEFAULT 0;
 
 ALTER TABLE waybill.parked
 	ADD COLUMN passes  boolean NOT NULL DEFAULT false, -- nobody handled its type when it came: it is only counted
@@ -51,5 +54,5 @@ DROP TABLE waybill.gap;
 DROP INDEX waybill.dead_action_drop;
 ALTER TABLE waybill.dead_action DROP COLUMN sequence;
 ALTER TABLE waybill.parked DROP COLUMN passes, DROP COLUMN hole_ok;
-ALTER TABLE waybill.owner DROP COLUMN counted_since;
+ALTER TABLE waybill.owner DROP COLUMN counted_since, DROP COLUMN counted_epoch;
 DROP TABLE waybill.sequence;
