@@ -341,19 +341,27 @@ func TestAResetBeginsCountingAnew(t *testing.T) {
 	w.move("a")
 	w.untilDead(1)
 	m.end(t)
-	w.until("the member has left", func() bool { return w.members() == 0 })
-	deps := Deps{DB: w.db, Client: w.engine.Config.Client}
-	var err error
-	w.until("it is reset", func() bool {
-		_, err = Reset(t.Context(), deps, w.group, w.contract.Topic, ToOffset(1), ResetOptions{})
-		return !errors.Is(err, ErrRunning)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.reset(ToOffset(1), ResetOptions{})
 	w.start(keep, gaps(StopAtGaps, never))
 	w.untilMade("a", 1, 3)
 	w.hasMissing("a", 2)
+}
+
+// Read again and known: each shows how far the group has come.
+func TestAResetThatKeepsTheInboxFindsItsNumbers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	m := w.start(keep, gaps(HoldGaps, 100*time.Millisecond))
+	w.move("a", "a")
+	w.sent["a"]++
+	w.move("a")
+	w.untilMade("a", 1, 2, 4)
+	m.end(t)
+	w.reset(ToBeginning(), ResetOptions{KeepInbox: true})
+	w.start(keep, gaps(HoldGaps, never))
+	w.move("a")
+	w.untilMade("a", 1, 2, 4, 5)
+	w.hasMissing("a", 3)
 }
 
 func TestNumbersThatNobodyCountedAreNoGap(t *testing.T) {
