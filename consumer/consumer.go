@@ -20,7 +20,7 @@
 //
 // That is the default; [Ordering] and [Delivery] choose others. Order between keys is not kept. A key that moves to another partition, as it
 // does when a topic gets more of them, keeps its order within each partition
-// only. Effects outside the transaction are at-least-once. An event is
+// only, unless [Gaps] are held. Effects outside the transaction are at-least-once. An event is
 // recognised as handled for as long as the inbox keeps the partition of its
 // day.
 //
