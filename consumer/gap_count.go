@@ -35,9 +35,12 @@ type counted struct {
 
 // lastsSQL reads standings, unless they are from before all owners of the
 // partition counted. It comes after the claim, with a snapshot of its own: what
-// an owner before us still had open has ended by then.
-const lastsSQL = `SELECT tenant, key, last, reported FROM unnest($3::text[], $4::bytea[]) AS k(tenant, key)
-	JOIN waybill.sequence USING (tenant, key) WHERE group_name = $1 AND topic = $2 AND seen_at >= $5`
+// an owner before us still had open has ended by then. Each key is looked up by
+// itself: as a plain join the planner, which knows a new table for an empty one,
+// reads all keys of the topic.
+const lastsSQL = `SELECT k.tenant, k.key, s.last, s.reported FROM unnest($3::text[], $4::bytea[]) AS k(tenant, key),
+	LATERAL (SELECT last, reported FROM waybill.sequence
+		WHERE group_name = $1 AND topic = $2 AND tenant = k.tenant AND key = k.key AND seen_at >= $5 LIMIT 1) s`
 
 // queueLasts asks for the standings of the messages' numberings with the claim.
 func (s *session) queueLasts(b *pgx.Batch, p *partition, ms []*message) map[numbering]standing {
