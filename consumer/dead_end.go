@@ -41,7 +41,7 @@ func (s *session) setAside(l *lane, m *message, r Rule, failed error) {
 	if what == dead {
 		s.died(r.class)
 		if r.class == classLate {
-			s.tellLate(m)
+			s.tellLate(m, true)
 		}
 	}
 	s.finish(l, 1)

@@ -21,7 +21,8 @@ import (
 //
 // What is known to have been given up leaves no gap: events dropped by the
 // group's policy or an operator and, where the outbox is in the same database,
-// events skipped there.
+// events skipped there, for as long as it keeps their rows. Events added for later
+// should bear no number: theirs is of the moment they were added.
 type Gaps int
 
 const (

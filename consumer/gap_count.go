@@ -202,16 +202,20 @@ func (c *counted) moved(n int) bool {
 }
 
 // tell says, once it is committed, what is missing before the first n events.
+// They make one incident of a kind.
 func (c *counted) tell(n int) {
 	if c == nil {
 		return
 	}
+	missing, late := false, false
 	for i, m := range c.ms[:n] {
 		if len(c.holes[i]) > 0 {
-			c.s.tellMissing(m, c.holes[i], "the group goes on without")
+			c.s.tellMissing(m, c.holes[i], "the group goes on without", !missing)
+			missing = true
 		}
 		if c.late[i] {
-			c.s.tellLate(m)
+			c.s.tellLate(m, !late)
+			late = true
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (s *session) dieOfGap(l *lane, m *message, h *head, gap *gapError) {
 		return
 	}
 	if told && len(gap.untold) > 0 {
-		s.tellMissing(m, gap.untold, "the key waits until it comes, or the event is redriven or dropped")
+		s.tellMissing(m, gap.untold, "the key waits until it comes, or the event is redriven or dropped", true)
 	}
 	s.logFailure("parked event dead", m, gap, h.failures+1)
 	s.meter.count(m.route.typ, dead, 1)

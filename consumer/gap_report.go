@@ -50,17 +50,23 @@ func (s *session) tellHeld(m *message, gap *gapError) {
 	s.log.Warn("event held: numbers of its key are missing before it", gapAttrs(m, tellSpans(gap.missing))...)
 }
 
-func (s *session) tellMissing(m *message, missing []span, next string) {
+func (s *session) tellMissing(m *message, missing []span, next string, record bool) {
 	s.meter.gap(s.cfg.Group, m.pos.Topic, gapMissing, countOf(missing))
 	what := tellSpans(missing)
 	s.log.Error("numbers of a key are missing", append(gapAttrs(m, what), "next", next)...)
+	if !record {
+		return
+	}
 	s.tellGap(m, "sequence_gap", fmt.Sprintf("group %s has not had number %s of key %q on %s, and number %d came: %s. All of it: waybill groups gaps %s",
 		s.cfg.Group, what, clip(string(m.rec.Key)), m.pos.Topic, m.env.Sequence, next, s.cfg.Group), what)
 }
 
-func (s *session) tellLate(m *message) {
+func (s *session) tellLate(m *message, record bool) {
 	s.meter.gap(s.cfg.Group, m.pos.Topic, gapLate, 1)
 	s.log.Error("event out of order: a higher number of its key was handled before", gapAttrs(m, "")...)
+	if !record {
+		return
+	}
 	s.tellGap(m, "sequence_late", fmt.Sprintf("group %s had handled a higher number of key %q on %s when number %d came. All of it: waybill groups gaps %s",
 		s.cfg.Group, clip(string(m.rec.Key)), m.pos.Topic, m.env.Sequence, s.cfg.Group), "")
 }

@@ -263,6 +263,18 @@ func TestEventsThatAreNotHandledAreCounted(t *testing.T) {
 	for name, set := range map[string]func(*setup){
 		"no handler": func(*setup) {},
 		"filter":     func(s *setup) { s.cfg.Filter.Types = []string{"test.accounts.Moved"} },
+		"sets": func(s *setup) {
+			s.handlers = func(g *Group, c *event.Contract) {
+				onBatch(g, c, func(ctx context.Context, tx pgx.Tx, es []event.Of[moved]) error {
+					for _, e := range es {
+						if err := keep(ctx, tx, e); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -179,7 +179,7 @@ func (s *session) failedAgain(l *lane, m *message, h *head, failed error) {
 		s.meter.count(m.route.typ, dead, 1)
 		s.died(r.class)
 		if r.class == classLate {
-			s.tellLate(m)
+			s.tellLate(m, true)
 		}
 	}
 	s.rest(l, false)

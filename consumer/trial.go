@@ -67,6 +67,7 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	conn.Release() // telling may want one, and so may all workers at once
 	numbers.tell(t.n)
 	return nil
 }
