@@ -25,7 +25,12 @@ const skippedSQL = ` UNION ALL SELECT e.sequence, false FROM waybill.outbox_skip
 // missing is which numbers between last and that of m are not accounted for.
 func (s *session) missing(ctx context.Context, tx pgx.Tx, m *message, last int64) ([]span, error) {
 	sql := droppedSQL
-	if s.outbox.Load() {
+	var outbox bool // the database has one
+	err := tx.QueryRow(ctx, `SELECT to_regclass('waybill.outbox_skips') IS NOT NULL AND to_regclass('waybill.outbox_published') IS NOT NULL`).Scan(&outbox)
+	if err != nil {
+		return nil, &outageError{fmt.Errorf("look for an outbox: %w", err)}
+	}
+	if outbox {
 		sql += skippedSQL
 	}
 	n := numberingOf(m)
@@ -50,21 +55,4 @@ func (s *session) missing(ctx context.Context, tx pgx.Tx, m *message, last int64
 		return nil, &outageError{fmt.Errorf("look for events that were given up: %w", err)}
 	}
 	return above(out, last), nil // without the empty ones
-}
-
-// lookForOutbox finds out whether the outbox is in the same database.
-func (s *session) lookForOutbox(ctx context.Context) {
-	if s.cfg.Gaps == IgnoreGaps {
-		return
-	}
-	look := func(ctx context.Context) {
-		var there bool
-		err := s.deps.DB.QueryRow(ctx, `SELECT to_regclass('waybill.outbox_skips') IS NOT NULL
-			AND to_regclass('waybill.outbox_published') IS NOT NULL`).Scan(&there)
-		if err == nil {
-			s.outbox.Store(there)
-		}
-	}
-	look(ctx)
-	every(ctx, policiesEvery, look)
 }

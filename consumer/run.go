@@ -62,7 +62,6 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 	clocks.Go(func() { s.copyDead(ticking) })
 	clocks.Go(func() { s.countDead(ticking) })
 	clocks.Go(func() { s.watchPolicies(ticking) })
-	clocks.Go(func() { s.lookForOutbox(ticking) })
 	clocks.Go(func() { every(ticking, s.cfg.StallAfter/stallLooks, s.lookForStalls) })
 
 	s.poll(ctx)

@@ -30,7 +30,6 @@ type session struct {
 	turn       chan struct{}  // held by the bundle whose turn it is, see turn.go
 	turnsUntil atomic.Int64   // nanoseconds of Unix time
 	policies   atomic.Bool    // the database has policies by tenant, as far as known
-	outbox     atomic.Bool    // the database has an outbox, as far as known
 	room       chan struct{}  // a signal that something left memory
 	deaths     chan struct{}  // a signal that an event died
 	down       atomic.Bool    // infrastructure is missing, as far as told
