@@ -73,6 +73,10 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 	if err != nil {
 		return nil, err
 	}
+	counted, err := s.countedSince(ctx, places)
+	if err != nil {
+		return nil, err
+	}
 	saved, err := s.positions(ctx, places)
 	if err != nil {
 		return nil, err
@@ -89,6 +93,7 @@ func (s *session) prepare(ctx context.Context, places []place) ([]*partition, er
 		if settled != nil {
 			settle = append(settle, *settled)
 		}
+		p.counted = counted[at]
 		parts[at] = p
 		out = append(out, p)
 	}

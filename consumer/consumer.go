@@ -20,7 +20,7 @@
 //
 // That is the default; [Ordering] and [Delivery] choose others. Order between keys is not kept. A key that moves to another partition, as it
 // does when a topic gets more of them, keeps its order within each partition
-// only. Effects outside the transaction are at-least-once. An event is
+// only, unless [Gaps] are held. Effects outside the transaction are at-least-once. An event is
 // recognised as handled for as long as the inbox keeps the partition of its
 // day.
 //
@@ -75,6 +75,7 @@ type Config struct {
 	Group string // required
 
 	From             From
+	Protocol         Protocol      // how members share partitions out; default Classic
 	Ordering         Ordering      // what is handled one after another; default ByKey
 	Delivery         Delivery      // default Once
 	Filter           Filter        // records it does not admit are passed over
@@ -83,6 +84,12 @@ type Config struct {
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
+
+	// Gaps is what is done about events that are missing, and GapWait how long one
+	// behind them waits; default 1 min. Each event's number is then kept by key,
+	// in its transaction: a statement more for each transaction.
+	Gaps    Gaps
+	GapWait time.Duration
 
 	Policy Policy // of events that fail, by class of error; what it leaves out follows Retry
 	Retry  Retry
@@ -147,6 +154,7 @@ type Group struct {
 	dead   *deadMeter
 	routes map[routeKey]*route
 	anys   map[string][]anyRoute // by topic
+	pass   *route                // of events that are only counted
 	faults []error               // of registration, told by Run
 
 	workers atomic.Int64            // how many there are to be
@@ -164,6 +172,7 @@ func New(deps Deps, cfg Config) *Group {
 		dead:   newDeadMeter(cfg.Metrics, cfg.Group),
 		routes: map[routeKey]*route{},
 		anys:   map[string][]anyRoute{},
+		pass:   newPass(),
 	}
 	g.workers.Store(int64(cfg.Workers))
 	return g
@@ -191,7 +200,7 @@ func (g *Group) check() error {
 	case len(g.allRoutes()) == 0:
 		return errors.New("it handles nothing")
 	}
-	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.Policy.check(), g.checkDeadTopics())...)
+	return errors.Join(append(g.faults, g.cfg.Filter.check(), g.fitting(), g.cfg.checkGaps(), g.cfg.Protocol.check(), g.cfg.Policy.check(), g.checkDeadTopics())...)
 }
 
 func (c Config) withDefaults() Config {
@@ -202,6 +211,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
 	or(&c.StallAfter, 2*c.Timeout)
+	or(&c.GapWait, time.Minute)
 	or(&c.InboxKeep, 8*24*time.Hour)
 	c.InboxKeep = max(c.InboxKeep, 24*time.Hour)
 	or(&c.Retry.Attempts, 3)

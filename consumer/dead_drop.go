@@ -106,8 +106,8 @@ func (d Dropping) drop(ctx context.Context, t pgx.Tx, a Ask) (Dropped, error) {
 	run := uuid.New()
 	tag, err := t.Exec(ctx, `WITH gone AS (DELETE FROM waybill.parked WHERE seq = ANY($1) RETURNING *)
 		INSERT INTO waybill.dead_action (run, action, by, reason, group_name, topic, partition, "offset", key,
-			event_id, type, tenant, class, error)
-		SELECT $2, 'drop', $3, $4, group_name, topic, partition, "offset", key, event_id, type, tenant, class, error
+			event_id, type, tenant, class, error, sequence)
+		SELECT $2, 'drop', $3, $4, group_name, topic, partition, "offset", key, event_id, type, tenant, class, error, sequence
 		FROM gone`, seqs, run, a.By, a.Reason)
 	if err != nil || tag.RowsAffected() == 0 {
 		return Dropped{}, err

@@ -40,6 +40,9 @@ func (s *session) setAside(l *lane, m *message, r Rule, failed error) {
 	s.meter.count(m.route.typ, what, 1)
 	if what == dead {
 		s.died(r.class)
+		if r.class == classLate {
+			s.tellLate(m, true)
+		}
 	}
 	s.finish(l, 1)
 }
@@ -72,15 +75,15 @@ func (s *session) dropByRule(ctx context.Context, l *lane, m *message, h *head, 
 		claim, err := t.Exec(ctx, `INSERT INTO waybill.inbox (event_id, group_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, m.env.ID, s.cfg.Group)
 		if err == nil && claim.RowsAffected() == 1 { // else it was dropped before
 			_, err = t.Exec(ctx, `INSERT INTO waybill.dead_action (run, action, by, reason, group_name, topic, partition,
-					"offset", key, event_id, type, tenant, class, error)
-				VALUES ($1, 'drop', 'policy', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+					"offset", key, event_id, type, tenant, class, error, sequence)
+				VALUES ($1, 'drop', 'policy', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 				uuid.New(), "rule "+r.class, s.cfg.Group, l.p.topic, l.p.id, m.pos.Offset, keyOf(m), m.env.ID,
-				storable(m.env.Type), storable(m.env.Tenant), r.class, storable(failed.Error()))
+				storable(m.env.Type), storable(m.env.Tenant), r.class, storable(failed.Error()), m.env.Sequence)
 		}
 		if err != nil || h == nil {
 			return err
 		}
-		return s.unpark(ctx, t, l, h)
+		return s.takeAway(ctx, t, l, h)
 	})
 	if err != nil && !errors.Is(err, errTaken) {
 		return fmt.Errorf("drop event %s: %w", m.env.ID, err) // errFenced among them

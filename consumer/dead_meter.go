@@ -58,6 +58,7 @@ func (s *session) countDead(ctx context.Context) {
 		case ours && s.countNow(ctx) == nil:
 			last = time.Now()
 			s.trimActions(ctx)
+			s.trimGaps(ctx)
 		case !last.IsZero():
 			s.forgetCounts() // what is not known is not told
 			last = time.Time{}

@@ -137,6 +137,11 @@ func (s *session) loadParked(ctx context.Context, places []place) ([]parkedKey, 
 	if err != nil {
 		return nil, fmt.Errorf("mend heads of parked keys: %w", err)
 	}
+	if s.cfg.Gaps.holds() {
+		if _, err := s.deps.DB.Exec(ctx, fillersSQL, s.cfg.Group, topics, ids); err != nil {
+			return nil, fmt.Errorf("have events tried that others wait for: %w", err)
+		}
+	}
 	return keys, nil
 }
 

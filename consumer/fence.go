@@ -20,13 +20,15 @@ func (s *session) takeOver(ctx context.Context, places []place) (map[place]int64
 	topics, ids := columns(places)
 	member, _ := s.cl.GroupMetadata()
 	// Ordered, so that two members that take over the same do not deadlock.
-	rows, err := s.deps.DB.Query(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member, inbox_keep)
-		SELECT $1, topic, partition, 1, $4, $5::interval FROM unnest($2::text[], $3::int[]) AS v(topic, partition)
+	rows, err := s.deps.DB.Query(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member, inbox_keep, counted_since, counted_epoch)
+		SELECT $1, topic, partition, 1, $4, $5::interval, CASE WHEN $6 THEN 'epoch'::timestamptz END, CASE WHEN $6 THEN 1 ELSE 0 END FROM unnest($2::text[], $3::int[]) AS v(topic, partition)
 		ORDER BY topic, partition
 		ON CONFLICT (group_name, topic, partition) DO UPDATE
 			SET epoch = o.epoch + 1, member = excluded.member, since = now(), stopped = '', stalled = '',
-				inbox_keep = excluded.inbox_keep
-		RETURNING topic, partition, epoch`, s.cfg.Group, topics, ids, storable(member), s.cfg.InboxKeep)
+				inbox_keep = excluded.inbox_keep,
+				counted_since = CASE WHEN NOT $6 THEN NULL WHEN o.counted_epoch = o.epoch THEN o.counted_since ELSE now() END,
+				counted_epoch = CASE WHEN $6 THEN o.epoch + 1 ELSE 0 END
+		RETURNING topic, partition, epoch`, s.cfg.Group, topics, ids, storable(member), s.cfg.InboxKeep, s.cfg.Gaps != IgnoreGaps)
 	if err != nil {
 		return nil, fmt.Errorf("take partitions over: %w", err)
 	}

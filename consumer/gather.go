@@ -91,7 +91,11 @@ func (s *session) fits(b *bundle, m *message) bool {
 	switch {
 	case b.events == 0:
 		return true
-	case b.events >= s.most(b.first) || m.route.form != b.first.form:
+	case b.events >= s.most(b.first):
+		return false
+	case m.route.pass && b.first.form == setForm:
+		return true
+	case m.route.form != b.first.form:
 		return false
 	case b.first.form == setForm:
 		return m.route == b.first

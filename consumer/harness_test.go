@@ -220,6 +220,11 @@ func (w *world) startDecoding(d Decoder, h Handler[moved], change ...func(*setup
 		Group: w.group, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		Retry: quickRetry,
 	}}
+	// So all tests may run where the broker assigns. Members that are killed hold
+	// their partitions for 45 s then.
+	if os.Getenv("WAYBILL_TEST_PROTOCOL") == "server-side" {
+		s.cfg.Protocol = ServerSide
+	}
 	for _, f := range change {
 		f(&s)
 	}

@@ -18,13 +18,16 @@ type message struct {
 	body  any   // what its handler gets, once it is decoded
 	mark  *mark // nil for one that comes from the parked table
 	held  bool  // it counts against the limits of memory
+
+	holeOK bool // it goes on whatever number is missing before it
 }
 
-// read makes a message of rec, or nil if nobody handles its type.
+// read makes a message of rec, or nil if nobody handles its type and it does not
+// count.
 func (g *Group) read(rec *kgo.Record) *message {
 	r := g.routeOf(rec)
 	if r == nil {
-		return nil
+		return g.passing(rec)
 	}
 	m := &message{rec: rec, route: r, pos: event.Position{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset}}
 	m.env, m.fault = envelope(rec)

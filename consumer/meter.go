@@ -36,6 +36,7 @@ type meter struct {
 	batch     prometheus.Observer
 	faults    *prometheus.CounterVec
 	fenced    *prometheus.CounterVec
+	gaps      *prometheus.CounterVec
 	stopped   prometheus.Gauge
 	stalled   prometheus.Gauge
 	group     string
@@ -60,6 +61,10 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 			Help: "Partitions given up because another member had taken them over unnoticed.",
 		}, []string{"group", "topic"})),
 	}
+	m.gaps = register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "waybill_consumer_gaps_total",
+		Help: "Numbers of keys that are missing: held and late count events, missing numbers that were reported, filled events that came after all.",
+	}, []string{"group", "topic", "kind"}))
 	label := prometheus.Labels{"group": group}
 	m.inFlight = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "waybill_consumer_in_flight", Help: "Records held in memory.",
@@ -105,6 +110,10 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 
 func (m *meter) count(typ string, o outcome, n int) {
 	m.events.WithLabelValues(m.group, typ, string(o)).Add(float64(n))
+}
+
+func (m *meter) gap(group, topic, kind string, n int64) {
+	m.gaps.WithLabelValues(group, topic, kind).Add(float64(n))
 }
 
 func (m *meter) took(typ string, since time.Time) {

@@ -11,10 +11,10 @@ import (
 
 const parkSQL = `INSERT INTO waybill.parked (group_name, topic, partition, "offset", key, event_id, type, tenant,
 		subject, sequence, record_time, header_names, header_values, value, state, error, attempts, next_at,
-		class, cause, cause_id, failures, first_failed_at, last_failed_at, dead_at, death_id)
+		class, cause, cause_id, failures, first_failed_at, last_failed_at, dead_at, death_id, passes)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text, $16, $17, now() + $18::interval,
 		$19, $20, $21, $22, now() - $23::interval, CASE WHEN $22 > 0 THEN now() END,
-		CASE WHEN $15::text = 'dead' THEN now() END, CASE WHEN $15::text = 'dead' THEN gen_random_uuid() END)
+		CASE WHEN $15::text = 'dead' THEN now() END, CASE WHEN $15::text = 'dead' THEN gen_random_uuid() END, $24)
 	ON CONFLICT DO NOTHING`
 
 // What is done with an event that is parked, or dead.
@@ -40,7 +40,14 @@ type failure struct {
 func (s *session) park(ctx context.Context, p *partition, m *message, f failure) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	if _, err := (fence{s, p}).Exec(ctx, parkSQL, s.parkArgs(m, f)...); err != nil {
+	err := s.behindFence(ctx, p, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, parkSQL, s.parkArgs(m, f)...)
+		if err != nil || tag.RowsAffected() == 0 || f.class != classLate {
+			return err
+		}
+		return s.noteLate(ctx, tx, m)
+	})
+	if err != nil {
 		return fmt.Errorf("park event %s: %w", m.env.ID, err)
 	}
 	return nil
@@ -61,6 +68,9 @@ func (s *session) parkBehind(ctx context.Context, l *lane, batch []*message) err
 		b.Queue(parkSQL, s.parkArgs(m, failure{state: stateWaiting})...)
 	}
 	b.Queue(headSQL, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key))
+	if s.cfg.Gaps.holds() {
+		b.Queue(fillersSQL+` AND w.key = $4`, s.cfg.Group, []string{l.p.topic}, []int32{l.p.id}, []byte(l.key))
+	}
 	if err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &b).Close() }); err != nil {
 		return fmt.Errorf("park %d events behind another: %w", len(batch), err)
 	}
@@ -75,13 +85,16 @@ func (s *session) parkArgs(m *message, f failure) []any {
 	var text, cause, id string
 	attempts := 0
 	if f.err != nil {
-		text, attempts = f.err.Error(), 1
+		text = f.err.Error()
 		cause, id = causeOf(text)
+	}
+	if f.failures > 0 {
+		attempts = 1
 	}
 	return []any{
 		s.cfg.Group, m.pos.Topic, m.pos.Partition, m.pos.Offset, keyOf(m), m.env.ID, storable(m.env.Type),
 		storable(m.env.Tenant), storable(m.env.Subject), m.env.Sequence, m.rec.Timestamp, names, values,
-		m.rec.Value, f.state, storable(text), attempts, f.wait, f.class, cause, id, f.failures, f.ago,
+		m.rec.Value, f.state, storable(text), attempts, f.wait, f.class, cause, id, f.failures, f.ago, m.route.pass,
 	}
 }
 

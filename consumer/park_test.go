@@ -206,18 +206,28 @@ func TestRetriesInPlaceDoNotHoldWorkers(t *testing.T) {
 	w.until("the others flow", func() bool { return w.number(`SELECT count(*) FROM effect`) == 2 })
 }
 
-func TestAParkedKeyOfATypeWithoutHandlerIsFreed(t *testing.T) {
+func TestAParkedEventWhoseHandlerIsGoneIsDead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
-	tr := troubleWith(moved{"a", 1})
-	m := w.start(tr.keep)
-	w.move("a", "a")
-	w.until("parked", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 2 })
+	f := &failing{errs: map[string]error{"a": errBusy}}
+	m := w.start(f.keep)
+	w.move("a", "a", "b")
+	w.until("they are parked", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 2 && w.effects("b") == 1 })
 	m.end(t)
-	was := w.contract.Type
-	w.contract.Type = "test.accounts.Other"
-	w.start(tr.keep)
-	w.until("freed", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 0 })
-	w.contract.Type = was
+	m = w.start(nil, func(s *setup) {
+		s.handlers = func(g *Group, c *event.Contract) {
+			OnAny(g, c.Topic, Filter{Types: []string{"other.>"}}, func(context.Context, pgx.Tx, Raw) error { return nil })
+		}
+	})
+	if k := w.untilDead(1)[0]; k.Class != "no handler" || k.Behind != 1 {
+		t.Errorf("%+v", k)
+	}
+	m.end(t)
+	if _, err := Redrive(t.Context(), w.db, DeadFilter{Group: w.group}, Ask{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	w.start(keep)
+	w.settled()
 }
 
 // A retry that failed has not freed the key.

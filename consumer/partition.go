@@ -18,8 +18,9 @@ type partition struct {
 	topicID [16]byte
 	owner   int64 // epoch of this assignment, see fence.go
 	tracker tracker
-	saved   int64 // the position in the database
-	reached int64 // the farthest it has been
+	saved   int64     // the position in the database
+	reached int64     // the farthest it has been
+	counted time.Time // since when all its owners have counted numbers
 
 	lanes  map[string]*lane
 	ready  []*lane             // for a worker, see work.go

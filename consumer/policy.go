@@ -102,6 +102,8 @@ func (p Policy) check() error {
 		switch {
 		case !className.MatchString(r.class):
 			return fmt.Errorf("rule %d of the policy: class %q: want 1 to 40 small letters, digits, spaces, - and _", i+1, r.class)
+		case r.class == classGap || r.class == classLate:
+			return fmt.Errorf("rule %d of the policy: class %q is for what Config.Gaps finds: name it otherwise", i+1, r.class)
 		case r.knows == nil:
 			return fmt.Errorf("rule %q of the policy knows no error: give When a function, such as consumer.Is(err)", r.class)
 		case r.try.n < 0 || r.park.n < 0 || r.lasts < 0:

@@ -35,6 +35,9 @@ const (
 
 // rule is what the group does about an event's error.
 func (g *Group) rule(err error) Rule {
+	if _, late := asGap(err); late != nil {
+		return When(classLate, nil) // nobody but a person can decide about it
+	}
 	r := g.cfg.Retry.rule(err)
 	for _, named := range g.cfg.Policy {
 		if named.knows(err) {

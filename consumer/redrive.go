@@ -53,7 +53,8 @@ func Redrive(ctx context.Context, db *pgxpool.Pool, f DeadFilter, a Ask) (Redriv
 	tag, err := db.Exec(ctx, `WITH chosen AS (
 			SELECT seq FROM waybill.parked WHERE `+whereSQL+` AND state <> 'redrive' ORDER BY seq LIMIT $14 FOR UPDATE),
 		asked AS (
-			UPDATE waybill.parked p SET state = 'redrive', attempts = 0, next_at = now(), redriven_at = now()
+			UPDATE waybill.parked p SET state = 'redrive', attempts = 0, next_at = now(), redriven_at = now(),
+				hole_ok = hole_ok OR class IN ('gap', 'late')
 			FROM chosen WHERE p.seq = chosen.seq RETURNING p.*)
 		INSERT INTO waybill.dead_action (run, action, by, reason, group_name, topic, partition, "offset", key,
 			event_id, type, tenant, class, error)

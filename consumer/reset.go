@@ -122,7 +122,8 @@ type resetting struct {
 }
 
 // seize takes the partitions over. Whoever works on one of them all the same
-// is fenced, and waited for where it saves or parks.
+// is fenced, and waited for where it saves or parks. The numbers of keys that were
+// counted before are trusted no more.
 func (r *resetting) seize(ctx context.Context, tx pgx.Tx) error {
 	for _, m := range r.moved {
 		_, err := tx.Exec(ctx, `INSERT INTO waybill.owner AS o (group_name, topic, partition, epoch, member)

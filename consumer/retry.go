@@ -18,6 +18,14 @@ type head struct {
 	since    time.Duration
 	due      bool
 	rec      *kgo.Record
+
+	class    string
+	tenant   string
+	sequence int64
+	here     time.Duration // since it was parked
+	passes   bool          // nobody handled its type when it came: it is only counted
+	holeOK   bool          // it goes on whatever number is missing before it
+	filler   bool          // it is not the first: the first waits for it
 }
 
 // retry tries the head of a lane's parked events. The lane stays due until the
@@ -27,15 +35,19 @@ func (s *session) retry(l *lane) time.Duration {
 	if s.persist(l.p, func(ctx context.Context) (err error) { h, err = s.head(ctx, l); return err }) != nil {
 		return 0
 	}
+	if h != nil && !h.due && h.filler && s.persist(l.p, func(ctx context.Context) error { return s.putOff(ctx, l, h) }) != nil {
+		return 0
+	}
 	if h == nil || !h.due {
 		s.rest(l, h == nil)
 		return 0
 	}
 	m := s.read(h.rec)
-	if m == nil {
-		return s.forget(l, h)
+	if m == nil || m.route.pass && !h.passes {
+		return s.deadOfNoHandler(l, h)
 	}
-	what, wait, err := s.attempt(l, m, func(ctx context.Context, t pgx.Tx) error { return s.unpark(ctx, t, l, h) })
+	m.holeOK = h.holeOK || s.cfg.Gaps == HoldGaps && h.class == classGap && h.here >= s.cfg.GapWait
+	what, wait, err := s.attempt(l, m, func(ctx context.Context, t pgx.Tx) error { return s.takeAway(ctx, t, l, h) })
 	switch {
 	case wait > 0:
 		return wait
@@ -71,14 +83,30 @@ func (s *session) rest(l *lane, free bool) {
 func (s *session) head(ctx context.Context, l *lane) (*head, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
+	h, err := s.parkedEvent(ctx, l, headColumns+`, next_at <= now() AND (`+triedSQL+`)
+		FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND (NOT $5 OR (`+triedSQL+`))
+		ORDER BY seq LIMIT 1`, s.cfg.Ordering == Unordered)
+	if h == nil || err != nil {
+		return nil, err
+	}
+	filler, err := s.filler(ctx, l, h)
+	if filler != nil || err != nil {
+		return filler, err
+	}
+	return h, nil
+}
+
+const headColumns = `SELECT seq, attempts, failures, now() - coalesce(redriven_at, first_failed_at, parked_at),
+	"offset", key, record_time, header_names, header_values, value, class, tenant, sequence, now() - parked_at, passes, hole_ok`
+
+// parkedEvent reads a row of the parked table by a statement of headColumns and
+// whether it is due, for the lane's key; nil if there is none.
+func (s *session) parkedEvent(ctx context.Context, l *lane, sql string, args ...any) (*head, error) {
 	h := &head{rec: &kgo.Record{Topic: l.p.topic, Partition: l.p.id}}
 	var names, values [][]byte
-	err := s.deps.DB.QueryRow(ctx, `SELECT seq, attempts, failures,
-			now() - coalesce(redriven_at, first_failed_at, parked_at), next_at <= now() AND (`+triedSQL+`),
-			"offset", key, record_time, header_names, header_values, value
-		FROM waybill.parked WHERE group_name = $1 AND topic = $2 AND partition = $3 AND key = $4 AND (NOT $5 OR (`+triedSQL+`))
-		ORDER BY seq LIMIT 1`, s.cfg.Group, l.p.topic, l.p.id, []byte(l.key), s.cfg.Ordering == Unordered).
-		Scan(&h.seq, &h.attempts, &h.failures, &h.since, &h.due, &h.rec.Offset, &h.rec.Key, &h.rec.Timestamp, &names, &values, &h.rec.Value)
+	err := s.deps.DB.QueryRow(ctx, sql, append([]any{s.cfg.Group, l.p.topic, l.p.id, []byte(l.key)}, args...)...).
+		Scan(&h.seq, &h.attempts, &h.failures, &h.since, &h.rec.Offset, &h.rec.Key, &h.rec.Timestamp, &names, &values, &h.rec.Value,
+			&h.class, &h.tenant, &h.sequence, &h.here, &h.passes, &h.holeOK, &h.due)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -124,6 +152,11 @@ func (s *session) unpark(ctx context.Context, db asker, l *lane, h *head) error 
 // failedAgain lets the head, and with it the key, rest for longer, or is the
 // event's end by its rule.
 func (s *session) failedAgain(l *lane, m *message, h *head, failed error) {
+	h.holeOK = m.holeOK
+	if gap, _ := asGap(failed); gap != nil {
+		s.holdAgain(l, m, h, gap)
+		return
+	}
 	r := s.rule(failed)
 	wait, rests := r.rest(h.attempts+1, h.since)
 	state, what := stateRetrying, "parked event failed again"
@@ -139,35 +172,49 @@ func (s *session) failedAgain(l *lane, m *message, h *head, failed error) {
 		state, what = stateDead, "parked event dead"
 	}
 	s.logFailure(what, m, failed, h.failures+1)
-	if s.persist(l.p, func(ctx context.Context) error { return s.note(ctx, l.p, h, r, failed, state, wait) }) != nil {
+	if s.persist(l.p, func(ctx context.Context) error { return s.note(ctx, l.p, m, h, r, failed, state, wait) }) != nil {
 		return
 	}
 	if state == stateDead {
 		s.meter.count(m.route.typ, dead, 1)
 		s.died(r.class)
+		if r.class == classLate {
+			s.tellLate(m, true)
+		}
 	}
 	s.rest(l, false)
 }
 
 // note writes down that the head failed, and what is to become of it. A new
 // death has a new copy.
-func (s *session) note(ctx context.Context, p *partition, h *head, r Rule, failed error, state string, wait time.Duration) error {
+func (s *session) note(ctx context.Context, p *partition, m *message, h *head, r Rule, failed error, state string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
+	return s.behindFence(ctx, p, func(tx pgx.Tx) error {
+		n, err := s.noteIn(ctx, tx, h, r, failed, state, wait)
+		if err != nil || n == 0 || r.class != classLate {
+			return err
+		}
+		return s.noteLate(ctx, tx, m)
+	})
+}
+
+// noteIn does that in a transaction, and says how many rows it changed: none if
+// it was written, and the answer lost.
+func (s *session) noteIn(ctx context.Context, tx pgx.Tx, h *head, r Rule, failed error, state string, wait time.Duration) (int64, error) {
 	cause, id := causeOf(failed.Error())
-	// Where the answer to it was lost it is asked again, and must change nothing.
-	_, err := (fence{s, p}).Exec(ctx, `UPDATE waybill.parked
+	tag, err := tx.Exec(ctx, `UPDATE waybill.parked
 		SET attempts = attempts + 1, failures = failures + 1, error = $3, class = $4, cause = $5, cause_id = $6,
 			first_failed_at = coalesce(first_failed_at, now()), last_failed_at = now(),
-			state = $7::text, next_at = now() + $8::interval,
+			state = $7::text, next_at = now() + $8::interval, hole_ok = hole_ok OR $9,
 			dead_at = CASE WHEN $7::text = 'dead' THEN now() ELSE dead_at END,
 			death_id = CASE WHEN $7::text = 'dead' THEN gen_random_uuid() ELSE death_id END,
 			copied_at = CASE WHEN $7::text = 'dead' THEN NULL ELSE copied_at END,
 			copy_tried_at = CASE WHEN $7::text = 'dead' THEN NULL ELSE copy_tried_at END,
 			copy_error = CASE WHEN $7::text = 'dead' THEN '' ELSE copy_error END
 		WHERE seq = $1 AND failures = $2`,
-		h.seq, h.failures, storable(failed.Error()), r.class, cause, id, state, wait)
-	return err
+		h.seq, h.failures, storable(failed.Error()), r.class, cause, id, state, wait, h.holeOK)
+	return tag.RowsAffected(), err
 }
 
 // dropHead is dropMessage of a parked event.
@@ -177,22 +224,4 @@ func (s *session) dropHead(l *lane, m *message, h *head, r Rule, failed error) {
 	}
 	s.logFailure("parked event dropped by its policy", m, failed, h.failures+1)
 	s.meter.count(m.route.typ, dropped, 1)
-}
-
-// forget drops a parked event whose type nobody handles any more, as a new one
-// would be skipped.
-func (s *session) forget(l *lane, h *head) time.Duration {
-	err := s.persist(l.p, func(ctx context.Context) error {
-		err := s.behindFence(ctx, l.p, func(tx pgx.Tx) error { return s.unpark(ctx, tx, l, h) })
-		if !errors.Is(err, errTaken) {
-			return err
-		}
-		return nil
-	})
-	if err == nil {
-		s.meter.count(otherType, skipped, 1)
-		s.log.Warn("parked event skipped: its type has no handler now", "topic", l.p.topic, "partition", l.p.id,
-			"key", l.key, "offset", h.rec.Offset, "type", recordType(h.rec))
-	}
-	return 0
 }

@@ -29,6 +29,7 @@ type route struct {
 	typ  string
 	form form
 	pace pace
+	pass bool // nobody handles it: its number is counted, see gap_pass.go
 	// decode makes what the handler gets, outside of a transaction since it may
 	// ask the registry.
 	decode func(context.Context, *message) (any, error)

@@ -75,10 +75,9 @@ func (g *Group) session(ctx context.Context) (again bool, err error) {
 }
 
 func (s *session) options() []kgo.Opt {
-	return []kgo.Opt{
+	return append(s.cfg.Protocol.options(),
 		kgo.ConsumerGroup(s.cfg.Group),
 		kgo.ConsumeTopics(s.topics()...),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.AdjustFetchOffsetsFn(s.assign),
@@ -93,7 +92,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.HeartbeatInterval(heartbeatEvery),
 		kgo.RebalanceTimeout(s.cfg.rebalance()),
 		kgo.SessionTimeout(s.cfg.session()),
-	}
+	)
 }
 
 const heartbeatEvery = 2 * time.Second
@@ -173,6 +172,9 @@ func (s *session) keepInbox(ctx context.Context) {
 		}
 		if err := s.prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "old days stay in the inbox for now", "error", err)
+		}
+		if err := s.pruneSequences(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "old numbers of keys stay for now", "error", err)
 		}
 	}
 	ensure(ctx)

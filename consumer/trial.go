@@ -38,7 +38,7 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	}
 	defer conn.Release()
 	begun := time.Now()
-	tx, claimed, err := s.claim(ctx, conn.Conn(), p, t.ids())
+	tx, claimed, lasts, err := s.claim(ctx, conn.Conn(), p, t.ms)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,17 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	for _, id := range claimed {
 		fresh[id] = true
 	}
-	err = s.effects(ctx, p, tx, t, fresh)
+	numbers, err := s.count(ctx, tx, p, t, fresh, lasts)
+	if err == nil {
+		err = s.effects(ctx, p, tx, t, fresh)
+	}
+	if err == nil {
+		err = numbers.save(ctx, tx, t.n)
+	}
 	if err == nil && after != nil {
 		err = after(ctx, tx)
 	}
-	if err != nil || (len(claimed) == 0 && after == nil) {
+	if err != nil || (len(claimed) == 0 && after == nil && !numbers.moved(t.n)) {
 		// What fails here needs no telling: a connection that is not clean is
 		// closed.
 		_ = tx.Rollback(ctx)
@@ -65,6 +71,8 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	conn.Release() // telling may want one, and so may all workers at once
+	numbers.tell(t.n)
 	return nil
 }
 
@@ -74,14 +82,6 @@ func (t *trial) seen(d time.Duration) {
 	for _, m := range t.ms {
 		m.route.pace.add(d, len(t.ms))
 	}
-}
-
-func (t *trial) ids() []uuid.UUID {
-	ids := make([]uuid.UUID, len(t.ms))
-	for i, m := range t.ms {
-		ids[i] = m.env.ID
-	}
-	return ids
 }
 
 // effects has the handlers of the fresh events run.
@@ -95,6 +95,10 @@ func (s *session) effects(ctx context.Context, p *partition, tx pgx.Tx, t *trial
 			if i > 0 && (time.Since(start) > shortTime || p.over()) {
 				t.n = i
 				return nil
+			}
+			if m.route.pass {
+				t.what[i] = skipped
+				continue
 			}
 			if t.what[i] = duplicate; !fresh[m.env.ID] {
 				continue
@@ -145,6 +149,10 @@ func (m *message) effect(ctx context.Context, tx pgx.Tx) error {
 func (s *session) effectsOfSet(ctx context.Context, p *partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
 	var set []*message
 	for i, m := range t.ms {
+		if m.route.pass {
+			t.what[i] = skipped
+			continue
+		}
 		if t.what[i] = duplicate; fresh[m.env.ID] {
 			delete(fresh, m.env.ID)
 			t.what[i] = done

@@ -39,16 +39,18 @@ const claimSQL = `WITH ours AS MATERIALIZED (
 	SELECT EXISTS (SELECT FROM ours), count(*) = cardinality($2),
 		CASE WHEN count(*) < cardinality($2) THEN array_agg(event_id) END FROM claimed`
 
-// claim opens a transaction and, in the same round trip, claims events of p.
-// Those it returns are to be handled; the others have been. While another
-// transaction holds a claim this waits for its end.
-func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ids []uuid.UUID) (t pgx.Tx, claimed []uuid.UUID, err error) {
+// claim opens a transaction and, in the same round trip, claims events of p, and
+// reads how far their keys have come where the group looks at that. Those events
+// it returns are to be handled; the others have been. While another transaction
+// holds a claim this waits for its end.
+func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ms []*message) (t pgx.Tx, claimed []uuid.UUID, lasts map[numbering]standing, err error) {
 	var b pgx.Batch
 	b.BeginTx(pgx.TxOptions{})
-	ours, all := false, false
+	ours, all, ids := false, false, claimable(ms)
 	b.Queue(claimSQL, s.cfg.Group, ids, p.topic, p.id, p.owner).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&ours, &all, &claimed)
 	})
+	lasts = s.queueLasts(&b, p, ms)
 	r := conn.SendBatch(ctx, &b)
 	err = r.Close()
 	t = r.Tx()
@@ -58,12 +60,23 @@ func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ids [
 	case !ours:
 		err = errFenced
 	case all: // the rule, for which no list is sent
-		return t, ids, nil
+		return t, ids, lasts, nil
 	default:
-		return t, claimed, nil
+		return t, claimed, lasts, nil
 	}
 	if t != nil {
 		_ = t.Rollback(ctx) // the error told is the cause
 	}
-	return nil, nil, err
+	return nil, nil, nil, err
+}
+
+// claimable are the ids of events that have effects.
+func claimable(ms []*message) []uuid.UUID {
+	ids := make([]uuid.UUID, 0, len(ms))
+	for _, m := range ms {
+		if !m.route.pass {
+			ids = append(ids, m.env.ID)
+		}
+	}
+	return ids
 }

@@ -87,6 +87,10 @@ func (s *session) handle(l *lane, m *message) (wait time.Duration, done bool) {
 
 // failed decides between another try in place and giving up here.
 func (s *session) failed(l *lane, m *message, err error) time.Duration {
+	if gap, _ := asGap(err); gap != nil {
+		s.hold(l, m, gap)
+		return 0
+	}
 	if l.attempts++; l.attempts == 1 {
 		l.since = time.Now()
 	}

@@ -60,6 +60,11 @@ type Result struct {
 	Tx        float64 `json:"limit_events_per_s"`
 	PlainVsTx float64 `json:"plain_vs_tx"`
 
+	// The plain group that also looks for gaps in the events' numbers, and holds
+	// them; and how much of the plain one that is.
+	Counted        float64 `json:"counted_events_per_s"`
+	CountedVsPlain float64 `json:"counted_vs_plain"`
+
 	// Handlers of sets, once, each set one INSERT; COPY of as many rows, 1000 a
 	// transaction, on the same connections.
 	Batch       float64 `json:"batch_events_per_s"`

@@ -64,13 +64,13 @@ func (r *run) group(ctx context.Context, cfg consumer.Config, goal int64, on fun
 	return float64(goal) / c.last.Sub(c.first).Seconds(), nil
 }
 
-// plain has handlers of one INSERT, which share transactions as they come.
-func (r *run) plain(ctx context.Context) error {
+// inserts is a group whose handlers do one INSERT each.
+func (r *run) inserts(ctx context.Context, cfg consumer.Config) (perSecond float64, err error) {
 	if err := r.clear(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	before := child.UsageOf(os.Getpid())
-	perSecond, err := r.group(ctx, consumer.Config{Group: "plain", Workers: connections}, r.cfg.Events, func(g *consumer.Group, c *count) {
+	cfg.Workers = connections
+	return r.group(ctx, cfg, r.cfg.Events, func(g *consumer.Group, c *count) {
 		consumer.On(g, func(ctx context.Context, tx pgx.Tx, e event.Of[step]) error {
 			_, err := tx.Exec(ctx, insertEffect, e.Data.Account, e.Data.N)
 			if err == nil {
@@ -79,6 +79,12 @@ func (r *run) plain(ctx context.Context) error {
 			return err
 		})
 	})
+}
+
+// plain has handlers of one INSERT, which share transactions as they come.
+func (r *run) plain(ctx context.Context) error {
+	before := child.UsageOf(os.Getpid())
+	perSecond, err := r.inserts(ctx, consumer.Config{Group: "plain"})
 	if err != nil {
 		return err
 	}
@@ -87,6 +93,16 @@ func (r *run) plain(ctx context.Context) error {
 		r.res.CPU = &cpu
 	}
 	r.res.Plain, r.res.PlainVsTx = perSecond, perSecond/r.res.Tx
+	return r.verify(ctx)
+}
+
+// counted is plain with each event's number held against its key's.
+func (r *run) counted(ctx context.Context) error {
+	perSecond, err := r.inserts(ctx, consumer.Config{Group: "counted", Gaps: consumer.HoldGaps})
+	if err != nil {
+		return err
+	}
+	r.res.Counted, r.res.CountedVsPlain = perSecond, perSecond/r.res.Plain
 	return r.verify(ctx)
 }
 

@@ -48,6 +48,7 @@ func Run(ctx context.Context, cfg Config) (_ Result, err error) {
 		{fmt.Sprintf("publish %d events", cfg.Events), r.patience(), r.publish},
 		{"a transaction an event, without a broker", r.patience(), r.limitTx},
 		{"handlers, once", r.patience(), r.plain},
+		{"handlers, once, numbers looked at", r.patience(), r.counted},
 		{"COPY", r.patience(), r.limitCopy},
 		{"handlers of sets, once", r.patience(), r.batch},
 		{"slow handlers of many keys", r.patience(), r.keyed},

@@ -16,7 +16,7 @@ func newGroups() *cobra.Command {
 		Short: "List consumer groups, their state and members",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newGroupsShow(), newGroupsReset())
+	cmd.AddCommand(newGroupsShow(), newGroupsGaps(), newGroupsReset())
 	asJSON, t := jsonFlag(cmd), targetFlags(cmd, false)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)

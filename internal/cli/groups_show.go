@@ -60,6 +60,9 @@ func partitionRows(all []consumer.PartitionState) [][]string {
 		if p.Parked > 0 {
 			parked = fmt.Sprintf("%d of %d keys", p.Parked, p.Keys)
 		}
+		if p.Gaps > 0 {
+			parked += fmt.Sprintf(", %d at a gap", p.Gaps)
+		}
 		rows = append(rows, []string{
 			p.Topic, strconv.Itoa(int(p.Partition)), next, saved, strconv.FormatInt(p.Epoch, 10), since, parked, state,
 		})

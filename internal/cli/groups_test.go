@@ -28,12 +28,12 @@ func TestAGroupsPartitionsShowWhatIsStopped(t *testing.T) {
 	next, now := int64(7), time.Now()
 	rows := partitionRows([]consumer.PartitionState{
 		{Topic: "t", Next: &next, SavedAt: &now, Since: &now, Stopped: "made anew"},
-		{Topic: "t", Partition: 1, Stalled: "key k", Parked: 3, Keys: 2},
+		{Topic: "t", Partition: 1, Stalled: "key k", Parked: 3, Keys: 2, Gaps: 1},
 	})
 	if rows[1][2] != "7" || rows[1][7] != "stopped: made anew" {
 		t.Errorf("%q", rows[1])
 	}
-	if rows[2][2] != "none" || rows[2][6] != "3 of 2 keys" || rows[2][7] != "stalled: key k" {
+	if rows[2][2] != "none" || rows[2][6] != "3 of 2 keys, 1 at a gap" || rows[2][7] != "stalled: key k" {
 		t.Errorf("%q", rows[2])
 	}
 }
@@ -47,5 +47,9 @@ func TestAGroupOfThisDatabaseIsShown(t *testing.T) {
 	run(t, db, `INSERT INTO waybill.watermark VALUES ('g', 'things', 3, gen_random_uuid(), -1, 42, now(), 42)`)
 	run(t, db, `INSERT INTO waybill.owner (group_name, topic, partition, epoch, member, stopped) VALUES ('g', 'things', 3, 5, 'm', 'cut back')`)
 	contain(t, says(t, "groups", "show", "g", "--database", dsn), "things", "42", "stopped: cut back")
+	contain(t, says(t, "groups", "gaps", "g", "--database", dsn), "has reported no gaps")
+	run(t, db, `INSERT INTO waybill.gap (kind, group_name, topic, partition, "offset", event_id, tenant, key, first, last)
+		VALUES ('missing', 'g', 'things', 3, 7, gen_random_uuid(), 't', 'k', 4, 6)`)
+	contain(t, says(t, "groups", "gaps", "g", "--database", dsn), "missing", "4 to 6", "3@7")
 	contain(t, says(t, "groups", "show", "g", "--json", "--database", dsn), `"next": 42`, `"epoch": 5`)
 }
