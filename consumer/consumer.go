@@ -165,7 +165,7 @@ func New(deps Deps, cfg Config) *Group {
 		routes: map[routeKey]*route{},
 		anys:   map[string][]anyRoute{},
 	}
-	g.workers.Store(int64(cfg.Workers))
+	g.SetWorkers(cfg.Workers)
 	return g
 }
 
