@@ -104,8 +104,8 @@ func (s *Scaler) next(l Load) int {
 	}
 	late := float64(*l.Behind) / s.cfg.Goal.Seconds()
 	needed := *l.In + late
-	short := *l.Behind > 0 && *l.Out < needed*worse && *l.Out-*l.In < late*worse
-	s.learn(l, short)
+	short := s.waits(l) && *l.Out < needed*worse && *l.Out-*l.In < late*worse
+	s.learn(l)
 	switch {
 	case short:
 		s.idle = 0
@@ -119,6 +119,12 @@ func (s *Scaler) next(l Load) int {
 		s.idle = 0
 	}
 	return s.n
+}
+
+// waits tells whether events wait at all. What workers have in hand, and what
+// passed since the place was saved last, looks like a lag and is none.
+func (s *Scaler) waits(l Load) bool {
+	return *l.Behind > int64(s.n) && float64(*l.Behind) > saturated**l.Out
 }
 
 // weigh compares with before the growth; back is true if it was a mistake.

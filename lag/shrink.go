@@ -12,9 +12,8 @@ const share = 0.8
 // learn notes what a worker passes while all are busy: with little to do they
 // pass what there is. It forgets after HoldMax, for a handler may have become
 // quicker.
-func (s *Scaler) learn(l Load, short bool) {
-	busy := short || float64(*l.Behind) > saturated**l.Out
-	if busy && *l.Out > 0 {
+func (s *Scaler) learn(l Load) {
+	if s.waits(l) && *l.Out > 0 {
 		s.each, s.eachAt = *l.Out/float64(s.n), l.At
 	} else if l.At.Sub(s.eachAt) > s.cfg.HoldMax {
 		s.each = 0
