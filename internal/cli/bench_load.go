@@ -65,7 +65,7 @@ are used instead, as by waybill bench relay.`,
 		say, done := progress(cmd.ErrOrStderr())
 		cfg.Progress = say
 		cfg.Ready = func(brokers []string, group string) {
-			say(fmt.Sprintf("%s; watch it with waybill lag --watch %s --brokers %s", cfg.Burst+cfg.After, group, strings.Join(brokers, ",")))
+			say(fmt.Sprintf("load for %s; watch it with waybill lag --watch %s --brokers %s", cfg.Burst+cfg.After, group, strings.Join(brokers, ",")))
 		}
 		res, err := consume.RunLoad(cmd.Context(), cfg)
 		done()

@@ -17,6 +17,7 @@ const (
 	svgTop    = 92.0
 	panelHigh = 132.0
 	panelGap  = 44.0
+	bandTop   = 54 // of what holds for all panels
 )
 
 // svgStyle makes the picture legible on light and on dark pages: it brings its
@@ -101,12 +102,12 @@ func drawEvents(b *strings.Builder, r consume.LoadResult, high float64) {
 		if r.Over != nil {
 			to = xOf(r, *r.Over)
 		}
-		fmt.Fprintf(b, `<rect class="alert" x="%.1f" y="64" width="%.1f" height="%.1f"/>`+"\n", from, to-from, bottom-64)
-		fmt.Fprintf(b, `<path class="alertline" d="M%.1f 64V%.1fM%.1f 64V%.1f"/>`+"\n", from, bottom, to, bottom)
-		fmt.Fprintf(b, `<text class="alerttext" x="%.1f" y="78">alert fires %s, over %s</text>`+"\n", from+6, atText(r.Fired), atText(r.Over))
+		fmt.Fprintf(b, `<rect class="alert" x="%.1f" y="%d" width="%.1f" height="%.1f"/>`+"\n", from, bandTop, to-from, bottom-bandTop)
+		fmt.Fprintf(b, `<path class="alertline" d="M%.1f %dV%.1fM%.1f %dV%.1f"/>`+"\n", from, bandTop, bottom, to, bandTop, bottom)
+		fmt.Fprintf(b, `<text class="alerttext" x="%.1f" y="68">alert fires %s, over %s</text>`+"\n", from+6, atText(r.Fired), atText(r.Over))
 	}
 	if x := xOf(r, r.Burst); x < svgRight {
-		fmt.Fprintf(b, `<path class="load" stroke-dasharray="4 4" d="M%.1f 64V%.1f"/>`+"\n", x, bottom)
+		fmt.Fprintf(b, `<path class="load" stroke-dasharray="4 4" d="M%.1f %dV%.1f"/>`+"\n", x, bandTop, bottom)
 		fmt.Fprintf(b, `<text class="note" x="%.1f" y="%.1f">then %d/s</text>`+"\n", x+6, svgTop+18, r.Calm)
 	}
 }
