@@ -174,7 +174,7 @@ func New(deps Deps, cfg Config) *Group {
 		anys:   map[string][]anyRoute{},
 		pass:   newPass(),
 	}
-	g.workers.Store(int64(cfg.Workers))
+	g.SetWorkers(cfg.Workers)
 	return g
 }
 

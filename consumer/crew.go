@@ -5,7 +5,9 @@ package consumer
 // what they are at. Config.Workers is where it starts. The database's pool should
 // have as many connections, and two: a worker without one waits for it.
 func (g *Group) SetWorkers(n int) {
-	g.workers.Store(int64(max(n, 1)))
+	n = max(n, 1)
+	g.workers.Store(int64(n))
+	g.meter.target.Set(float64(n))
 	if s := g.running.Load(); s != nil {
 		s.man()
 	}
@@ -19,7 +21,14 @@ func (s *session) man() {
 		return
 	}
 	for s.work.most = int(s.workers.Load()); s.work.crew < s.work.most; s.work.crew++ {
-		s.crew.Go(s.serve)
+		s.crew.Go(s.worker)
 	}
 	s.work.some.Broadcast() // those that are too many go
+}
+
+// worker is one of the crew, from its first piece of work to its last.
+func (s *session) worker() {
+	s.meter.workers.Inc()
+	defer s.meter.workers.Dec()
+	s.serve()
 }

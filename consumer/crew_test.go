@@ -44,21 +44,31 @@ func (g *gauge) now() int {
 func TestWorkersGrowAndShrinkWhileItRuns(t *testing.T) {
 	w := newWorld(t, 3)
 	g := &gauge{let: make(chan struct{})}
-	m := w.start(g.handle, func(s *setup) { s.cfg.Workers, s.cfg.MaxBatch = 1, 1 })
+	m := w.start(g.handle, func(s *setup) { s.cfg.Workers, s.cfg.MaxBatch, s.cfg.Metrics = 1, 1, w.metrics })
 	for i := range 60 {
 		w.move(fmt.Sprint("k", i))
 	}
 	w.until("one works", func() bool { return g.now() == 1 })
 	m.group.SetWorkers(5)
 	w.until("five work", func() bool { return g.now() == 5 })
+	w.until("five are shown", w.shows(5, 5))
 	m.group.SetWorkers(2)
+	w.until("two are meant, five at work yet", w.shows(5, 2))
 	for range 10 { // those that are too many finish, and nobody takes their place
 		g.let <- struct{}{}
 	}
 	w.until("two work", func() bool { return g.now() == 2 })
+	w.until("two are shown", w.shows(2, 2))
 	m.group.SetWorkers(0)
 	g.let <- struct{}{}
 	w.until("one works again", func() bool { return g.now() == 1 })
 	close(g.let)
 	w.settled()
+}
+
+// shows tells whether metrics say so many workers, and so many to be.
+func (w *world) shows(workers, target float64) func() bool {
+	return func() bool {
+		return w.gauge("waybill_consumer_workers") == workers && w.gauge("waybill_consumer_workers_target") == target
+	}
 }

@@ -39,6 +39,8 @@ type meter struct {
 	gaps      *prometheus.CounterVec
 	stopped   prometheus.Gauge
 	stalled   prometheus.Gauge
+	workers   prometheus.Gauge
+	target    prometheus.Gauge
 	group     string
 }
 
@@ -90,6 +92,12 @@ func newMeter(r prometheus.Registerer, group string) *meter {
 	}, []string{"group"})).With(label)
 	m.stalled = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "waybill_consumer_stalled_partitions", Help: "Partitions with records that make no progress, for no reason known.",
+	}, []string{"group"})).With(label)
+	m.workers = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "waybill_consumer_workers", Help: "Workers this member has: above the target while some finish what they are at.",
+	}, []string{"group"})).With(label)
+	m.target = register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "waybill_consumer_workers_target", Help: "Workers this member is to have.",
 	}, []string{"group"})).With(label)
 	return m
 }

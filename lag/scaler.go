@@ -2,6 +2,7 @@ package lag
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 )
@@ -20,6 +21,7 @@ type ScalerConfig struct {
 	// Hold is how long it stays where it is after growing was no use, twice that
 	// each time again, at most HoldMax; default 1 min and 30 min.
 	Hold, HoldMax time.Duration
+	Calm          int // steps in a row with little to do before it shrinks; default 4
 }
 
 func (c ScalerConfig) withDefaults() ScalerConfig {
@@ -30,6 +32,7 @@ func (c ScalerConfig) withDefaults() ScalerConfig {
 	or(&c.Every, 15*time.Second)
 	or(&c.Hold, time.Minute)
 	or(&c.HoldMax, 30*time.Minute)
+	or(&c.Calm, 4)
 	return c
 }
 
@@ -44,8 +47,8 @@ type Load struct {
 // Scaler finds how many workers drain a lag in time: it grows while the lag
 // would take too long, takes a step back when that passed fewer events than
 // before (the database is at its limit, or the workers stand in each other's
-// way), and shrinks when there is little to do. It never acts on what is
-// unknown.
+// way), and shrinks when there is little to do, not below what it has seen to be
+// needed. It never acts on what is unknown.
 type Scaler struct {
 	cfg     ScalerConfig
 	workers Workers
@@ -56,6 +59,9 @@ type Scaler struct {
 	until  time.Time     // it does not grow before
 	hold   time.Duration // of the next time
 	idle   int           // steps with little to do
+	each   float64       // events a second that a worker passed when there was enough to do; 0: not seen lately
+	eachAt time.Time
+	why    string
 }
 
 // NewScaler begins with ScalerConfig.Min workers.
@@ -71,8 +77,10 @@ func NewScaler(w Workers, cfg ScalerConfig) *Scaler {
 const (
 	worse  = 0.95
 	better = 1.05
-	calm   = 4 // steps with little to do before it shrinks
 )
+
+// Why is why there are as many workers as the last change made it.
+func (s *Scaler) Why() string { return s.why }
 
 // Step takes in the load of now and returns how many workers there are after
 // it.
@@ -95,19 +103,28 @@ func (s *Scaler) next(l Load) int {
 		}
 	}
 	late := float64(*l.Behind) / s.cfg.Goal.Seconds()
-	switch needed := *l.In + late; {
-	case *l.Behind > 0 && *l.Out < needed*worse && *l.Out-*l.In < late*worse:
+	needed := *l.In + late
+	short := s.waits(l) && *l.Out < needed*worse && *l.Out-*l.In < late*worse
+	s.learn(l)
+	switch {
+	case short:
 		s.idle = 0
 		return s.grow(l, needed)
-	case late < *l.Out/4:
-		if s.idle++; s.idle >= calm && s.n > s.cfg.Min {
+	case late <= *l.Out/4:
+		if s.idle++; s.idle >= s.cfg.Calm {
 			s.idle = 0
-			return s.n - 1
+			return s.shrink(l)
 		}
 	default:
 		s.idle = 0
 	}
 	return s.n
+}
+
+// waits tells whether events wait at all. What workers have in hand, and what
+// passed since the place was saved last, looks like a lag and is none.
+func (s *Scaler) waits(l Load) bool {
+	return *l.Behind > int64(s.n) && float64(*l.Behind) > saturated**l.Out
 }
 
 // weigh compares with before the growth; back is true if it was a mistake.
@@ -118,6 +135,7 @@ func (s *Scaler) weigh(l Load) (n int, back bool) {
 	case *l.Behind == 0: // it passed all there was: that tells nothing
 	case *l.Out < before*worse:
 		s.wait(l.At)
+		s.why = fmt.Sprintf("%d passed less than %d: %.0f events/s after %.0f", s.n, s.last, *l.Out, before)
 		return s.last, true
 	case *l.Out < before*better:
 		s.wait(l.At)
@@ -143,6 +161,7 @@ func (s *Scaler) grow(l Load, needed float64) int {
 		want = int(math.Ceil(min(float64(s.n)*needed / *l.Out, float64(s.n)*1.5)))
 	}
 	s.before, s.last = *l.Out, s.n
+	s.why = fmt.Sprintf("%.0f events/s needed (%.0f come in, %d behind to be gone within %s), %.0f pass", needed, *l.In, *l.Behind, s.cfg.Goal, *l.Out)
 	return min(max(want, s.n+1), s.cfg.Max)
 }
 

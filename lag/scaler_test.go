@@ -113,3 +113,42 @@ func TestScalerShrinksWhenThereIsLittleToDo(t *testing.T) {
 		t.Errorf("%d workers while behind, %d afterwards", most, p.n)
 	}
 }
+
+func TestAnIdleProcessShrinksToItsLeast(t *testing.T) {
+	p := &pool{each: 100, limit: 64}
+	s := NewScaler(p, ScalerConfig{Min: 3, Max: 32})
+	now, behind := time.Unix(0, 0), 1e5
+	for range 20 {
+		now = now.Add(15 * time.Second)
+		s.Step(p.step(now, &behind, 500, 15*time.Second))
+	}
+	for range 1000 { // nothing comes in, and nothing passes
+		now = now.Add(15 * time.Second)
+		s.Step(p.step(now, &behind, 0, 15*time.Second))
+	}
+	if p.n != 3 {
+		t.Errorf("%d workers with nothing to do", p.n)
+	}
+}
+
+func TestAScalerThatCaughtUpDoesNotSwing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pool{each: rapid.Float64Range(10, 100).Draw(t, "each"), limit: 64}
+		in := p.each * rapid.Float64Range(2, 40).Draw(t, "load")
+		s := NewScaler(p, ScalerConfig{Max: 64})
+		now, behind := time.Unix(0, 0), 1000*p.each
+		changes := 0
+		for step := range 400 {
+			now = now.Add(15 * time.Second)
+			was := p.n
+			s.Step(p.step(now, &behind, in, 15*time.Second))
+			if step > 300 && p.n != was {
+				changes++
+			}
+		}
+		// What it knows of its workers it forgets now and then, to see whether fewer do.
+		if changes > 8 {
+			t.Fatalf("%d changes in 100 steps of a steady load", changes)
+		}
+	})
+}

@@ -27,6 +27,7 @@ type run struct {
 	db       *pgxpool.Pool // of groups and limits alike
 	registry *registry.Client
 	schemaID int
+	conns    int32 // of db, where the usual are too few
 	res      Result
 }
 
@@ -93,7 +94,7 @@ func (r *run) start(ctx context.Context) (err error) {
 }
 
 func (r *run) prepare(ctx context.Context) (err error) {
-	r.db, err = pg.Open(ctx, r.engines.DSN, pg.Config{ApplicationName: "waybill bench", MaxConns: connections + 2})
+	r.db, err = pg.Open(ctx, r.engines.DSN, pg.Config{ApplicationName: "waybill bench", MaxConns: max(connections+2, r.conns)})
 	if err != nil {
 		return err
 	}

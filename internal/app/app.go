@@ -117,6 +117,9 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 
 func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	a.roles = roles
+	if err := checkScale(a.cfg.Scale); err != nil {
+		return err
+	}
 	if a.engines, err = a.startEngines(ctx); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.
 		}()
 		stop, e.dsn = srv.Stop, srv.DSN()
 	}
-	e.db, err = pg.Open(ctx, e.dsn, pg.Config{MaxConns: 24})
+	e.db, err = pg.Open(ctx, e.dsn, pg.Config{MaxConns: a.connections()})
 	if err != nil {
 		return stop, namedBy(err, a.cfg.DatabaseURL != "", config.EnvDatabaseURL)
 	}
@@ -77,7 +77,7 @@ func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.
 	return func(ctx context.Context) error {
 		closePool(ctx, e.db)
 		return stopServer(ctx)
-	}, nil
+	}, a.checkPool(ctx, e.db)
 }
 
 // closePool waits for connections that are in use, but not for ever: the

@@ -100,15 +100,6 @@ func (a *App) monitorHandler() http.Handler {
 	return a.monitor.Handler(func(group string) lag.Goal { return ScaleGoal(a.cfg.Scale, group) })
 }
 
-// ScaleGoal is what is configured for a group.
-func ScaleGoal(c config.Scale, group string) lag.Goal {
-	g, own := c.Groups[group]
-	if !own {
-		g = c.ScaleGoal
-	}
-	return lag.Goal{Drain: g.Drain, Min: g.Min, Max: g.Max, Workers: g.Workers}
-}
-
 // stale is how many rounds a snapshot is good for: one that hangs must not be
 // taken for how things are.
 const stale = 10
@@ -120,12 +111,13 @@ func (a *App) readings(context.Context) ([]alert.Reading, error) {
 	}
 	out := make([]alert.Reading, len(s.Groups))
 	for i := range s.Groups {
-		out[i] = reading(&s.Groups[i])
+		out[i] = Reading(&s.Groups[i])
 	}
 	return out, nil
 }
 
-func reading(g *lag.Group) alert.Reading {
+// Reading is what alerts are told of a group.
+func Reading(g *lag.Group) alert.Reading {
 	r := alert.Reading{
 		Group: g.Name, Seconds: g.Seconds, Partial: g.Partial, Events: g.Lag, Draining: g.Draining(),
 		Members: g.Members, DeadLetters: g.DeadLetters, ParkedKeys: g.ParkedKeys,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"time"
 
@@ -51,16 +50,13 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 	model := analytics.New(a.engines.db)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
 		consumer.Config{
-			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log,
-			// Handlers of nothing but SQL: more at once would only take the
-			// processors from the requests that people wait for.
-			Workers: 2 * runtime.NumCPU(),
+			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(),
 		})
 	consumer.On(g, model.Created)
 	consumer.On(g, model.StatusChanged)
 	consumer.On(g, model.Delivered)
 	a.stack.run(ctx, RoleAnalytics, g.Run)
-	return nil
+	return a.follow(ctx, g, RoleAnalytics)
 }
 
 // startRelay carries the outbox to the log and keeps its tables in days.

@@ -51,7 +51,7 @@ type ScaleGoal struct {
 	Drain   time.Duration `yaml:"drain"`   // how soon a lag shall be gone; 1m
 	Min     int           `yaml:"min"`     // replicas; 1
 	Max     int           `yaml:"max"`     // as many as there are partitions
-	Workers int           `yaml:"workers"` // of each replica now; 8
+	Workers Workers       `yaml:"workers"` // of each replica: how many there are, 8, or their bounds
 }
 
 // ParsedRules are the rules; nil if none are configured, which means the
@@ -97,8 +97,11 @@ func (c *Config) checkMonitor() error {
 		goals["scale.groups."+name] = g
 	}
 	for name, g := range goals {
-		if g.Drain < 0 || g.Min < 0 || g.Max < 0 || g.Workers < 0 || g.Max > 0 && g.Max < g.Min {
-			errs = append(errs, fmt.Errorf("%s: want drain, min, max and workers above zero, and max not below min", name))
+		if g.Drain < 0 || g.Min < 0 || g.Max < 0 || g.Max > 0 && g.Max < g.Min {
+			errs = append(errs, fmt.Errorf("%s: want drain, min and max above zero, and max not below min", name))
+		}
+		if err := g.Workers.check(); err != nil {
+			errs = append(errs, fmt.Errorf("%s.%w", name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -44,6 +44,14 @@ func TestAlertsThatCannotBeMeantAreRefused(t *testing.T) {
 		"lag: {late: -1s}":                                                      "above zero",
 		"scale: {min: 3, max: 2}":                                               "max not below min",
 		"scale: {groups: {billing: {min: 3, max: 2}}}":                          "scale.groups.billing",
+		"scale: {workers: -1}":                                                  "scale.workers: want 1 to 1024",
+		"scale: {workers: many}":                                                "want a number, or {min",
+		"scale: {workers: {min: 2}}":                                            "want max",
+		"scale: {workers: {max: 4, goal: 1m}}":                                  "no setting goal in workers",
+		"scale: {workers: {max: four}}":                                         "line 1",
+		"scale: {workers: {min: 0, max: 4}}":                                    "want 1 to 1024",
+		"scale: {workers: {max: 4, every: 1ms}}":                                "want 1s to 1h",
+		"scale: {groups: {analytics: {workers: {min: 4, max: 2}}}}":             "scale.groups.analytics.workers: {min: 4, max: 2}",
 	} {
 		c, err := read(t, text)
 		if err == nil {
@@ -52,5 +60,30 @@ func TestAlertsThatCannotBeMeantAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%q: %v, want it to say %q", text, err, say)
 		}
+	}
+}
+
+func TestWorkersAreANumberOrBounds(t *testing.T) {
+	alone(t)
+	c, err := read(t, `
+scale:
+  workers: 16
+  groups: {analytics: {drain: 30s, workers: {min: 2, max: 20, every: 5s}}, billing: {workers: {max: 4}}, audit: {}}
+`)
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]Workers{
+		"analytics": {Follow: true, Min: 2, Max: 20, Every: 5 * time.Second}, "billing": {Follow: true, Min: 1, Max: 4}, "audit": {},
+	} {
+		if got := c.Scale.Groups[name].Workers; got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if c.Scale.Workers != (Workers{Now: 16}) {
+		t.Errorf("%+v", c.Scale.Workers)
 	}
 }
