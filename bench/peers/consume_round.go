@@ -134,15 +134,15 @@ func (c *consuming) complete(ctx context.Context, group string) (bool, error) {
 	if err != nil || n >= c.Events {
 		return true, err
 	}
-	if time.Since(c.asked) < time.Second {
-		return false, nil
-	}
-	c.asked = time.Now()
 	return c.caughtUp(ctx, group)
 }
 
 // caughtUp tells that the group has noted all of the topic as handled.
 func (c *consuming) caughtUp(ctx context.Context, group string) (bool, error) {
+	if time.Since(c.asked) < 100*time.Millisecond {
+		return false, nil
+	}
+	c.asked = time.Now()
 	at, err := c.admin.FetchOffsetsForTopics(ctx, group, consumeTopic)
 	if err != nil {
 		return false, err

@@ -61,9 +61,9 @@ func consumeWatermill(ctx context.Context, group string) error {
 	once := &middleware.Deduplicator{
 		KeyFactory: middleware.NewMessageHasherFromMetadataField(event.HeaderID), Repository: seen{}, Timeout: time.Minute,
 	}
-	router.AddMiddleware(inTransaction(db), once.Middleware)
+	router.AddMiddleware(inTransaction(db), once.Middleware) //nolint:contextcheck // a message has its own
 	decoder := registry.NewDecoder(schemas)
-	router.AddConsumerHandler("effect", consumeTopic, sub, func(m *message.Message) error {
+	router.AddConsumerHandler("effect", consumeTopic, sub, func(m *message.Message) error { //nolint:contextcheck // as above
 		var s step
 		if err := decoder.Decode(m.Context(), m.Payload, &s, contract.Schema); err != nil {
 			return err
