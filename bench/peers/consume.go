@@ -80,34 +80,44 @@ func runConsume(ctx context.Context, cfg consumeConfig) (res consumeComparison, 
 	}
 	defer func() { err = errors.Join(err, e.Close(ctx)) }()
 	c := &consuming{consumeConfig: cfg, engines: e, peers: []consumePeer{waybillConsumer(), watermillConsumer()}}
-	if err := within(ctx, time.Minute, "make tables and the topic", c.prepare); err != nil {
+	if err := within(ctx, c.patience(), "make tables and the topic", c.prepare); err != nil {
 		return res, err
 	}
 	defer c.admin.Close()
-	tries := make([]tries, len(c.peers))
-	for i, p := range c.peers {
-		tries[i].res = consumeResult{Name: p.name, Settings: p.settings}
-	}
-	err = alternate(cfg.Rounds, len(c.peers), func(round, i int) error {
-		p := c.peers[i]
-		cfg.Progress(fmt.Sprintf("consume: %s, round %d of %d", p.name, round+1, cfg.Rounds))
-		return within(ctx, c.patience(), p.name, func(ctx context.Context) error { return c.round(ctx, p, round, &tries[i]) })
-	})
-	for i, p := range c.peers {
-		if err == nil {
-			cfg.Progress(fmt.Sprintf("consume: %s, killed", p.name))
-			err = within(ctx, c.patience(), p.name+", killed", func(ctx context.Context) error { return c.kill(ctx, p, &tries[i]) })
-		}
-	}
+	all, err := c.all(ctx)
 	if err != nil {
 		return res, err
 	}
 	res = consumeComparison{Name: "consume", Events: cfg.Events, Rounds: cfg.Rounds, Postgres: e.Postgres, Cores: runtime.NumCPU()}
-	for i := range tries {
-		res.Peers = append(res.Peers, tries[i].result())
+	for i := range all {
+		res.Peers = append(res.Peers, all[i].result())
 	}
 	res.compare()
 	return res, nil
+}
+
+// all runs every round of every peer, and then kills each once.
+func (c *consuming) all(ctx context.Context) ([]tries, error) {
+	all := make([]tries, len(c.peers))
+	for i, p := range c.peers {
+		all[i].res = consumeResult{Name: p.name, Settings: p.settings}
+	}
+	err := alternate(c.Rounds, len(c.peers), func(round, i int) error {
+		p := c.peers[i]
+		c.Progress(fmt.Sprintf("consume: %s, round %d of %d", p.name, round+1, c.Rounds))
+		return within(ctx, c.patience(), p.name, func(ctx context.Context) error { return c.round(ctx, p, round, &all[i]) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range c.peers {
+		c.Progress(fmt.Sprintf("consume: %s, killed", p.name))
+		err := within(ctx, c.patience(), p.name+", killed", func(ctx context.Context) error { return c.kill(ctx, p, &all[i]) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // patience bounds a run: of 100 events a second, and what a group takes to be
