@@ -1,8 +1,15 @@
-// Command peers carries the same events from a Postgres table to the same
-// broker with Waybill's relay and with others, one after the other, and prints
-// what each took.
+// Command peers has Waybill and others do the same work, one after the other
+// on the same Postgres and broker, and prints what each took:
+//
+//   - relay: events from a table to a topic, beside Watermill's forwarder;
+//   - consume: handlers whose effects in Postgres happen once, beside
+//     Watermill's router;
+//   - queue: messages sent, worked on and settled, beside River.
+//
+// For example:
 //
 //	make bench-peers
+//	make bench-peers ARGS='--only queue --json'
 //
 // It is a module of its own: what it compares with never enters the product.
 package main
@@ -17,7 +24,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -37,35 +43,91 @@ func signalled() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// command measures, or plays one of the peers for a measurement.
+// What there is to compare.
+const (
+	onlyRelay   = "relay"
+	onlyConsume = "consume"
+	onlyQueue   = "queue"
+)
+
+// report is what was compared; the rest is nil.
+type report struct {
+	Name    string             `json:"name"`
+	Relay   *relayComparison   `json:"relay,omitempty"`
+	Consume *consumeComparison `json:"consume,omitempty"`
+	Queue   *queueComparison   `json:"queue,omitempty"`
+}
+
+// command measures, or plays one of the parts of a measurement.
 func command(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 2 && args[0] == forwardCommand {
-		return forward(ctx, args[1])
+	if playing(args) {
+		return play(ctx, args, out)
 	}
-	cfg := config{Progress: func(step string) { fmt.Fprintln(os.Stderr, step+"…") }}
-	f := flag.NewFlagSet("peers", flag.ContinueOnError)
-	f.StringVar(&cfg.Program, "waybill", "bin/waybill", "Waybill's own binary")
-	f.Int64Var(&cfg.Events, "events", 20_000, "events of the backlog")
-	f.IntVar(&cfg.Rate, "rate", 200, "events a second while the time of one is taken")
-	f.DurationVar(&cfg.Latency, "latency", 5*time.Second, "length of that load")
-	asJSON := f.Bool("json", false, "print JSON, for machines")
-	if err := f.Parse(args); err != nil {
+	var s settings
+	if err := s.parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
 		}
 		return err
 	}
-	if cfg.Events < 1 || cfg.Rate < 1 || cfg.Latency <= 0 || f.NArg() > 0 {
-		return errors.New("--events, --rate and --latency must be above nothing; see --help")
-	}
-	res, err := run(ctx, cfg)
+	r, err := s.measure(ctx)
 	if err != nil {
 		return err
 	}
-	if *asJSON {
+	if s.json {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		return e.Encode(res)
+		return e.Encode(r)
 	}
-	return printTable(out, res)
+	return r.print(out)
+}
+
+// measure does one after the other, each on engines of its own: no one reads
+// past what another left.
+func (s *settings) measure(ctx context.Context) (r report, err error) {
+	r.Name = "peers"
+	if s.wanted(onlyRelay) {
+		got, err := runRelay(ctx, s.relay)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", onlyRelay, err)
+		}
+		r.Relay = &got
+	}
+	if s.wanted(onlyConsume) {
+		got, err := runConsume(ctx, s.consume)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", onlyConsume, err)
+		}
+		r.Consume = &got
+	}
+	if s.wanted(onlyQueue) {
+		got, err := runQueue(ctx, s.queue)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", onlyQueue, err)
+		}
+		r.Queue = &got
+	}
+	return r, nil
+}
+
+func (r report) print(out io.Writer) error {
+	var tables []interface{ print(io.Writer) error }
+	if r.Relay != nil {
+		tables = append(tables, r.Relay)
+	}
+	if r.Consume != nil {
+		tables = append(tables, r.Consume)
+	}
+	if r.Queue != nil {
+		tables = append(tables, r.Queue)
+	}
+	for i, t := range tables {
+		if i > 0 {
+			_, _ = fmt.Fprintln(out)
+		}
+		if err := t.print(out); err != nil {
+			return err
+		}
+	}
+	return nil
 }

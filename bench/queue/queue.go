@@ -235,9 +235,12 @@ func (r *run) drain(ctx context.Context, q *queue.Queue) error {
 		if err := q.Ack(ctx, r.db, receipts...); err != nil {
 			return err
 		}
+		took := time.Since(asked)
 		mu.Lock()
 		defer mu.Unlock()
-		waits = append(waits, time.Since(asked))
+		if len(got) > 0 { // who waits in vain at the end waited for nothing
+			waits = append(waits, took)
+		}
 		for _, d := range got {
 			if seen[d.ID] {
 				r.res.Duplicates++

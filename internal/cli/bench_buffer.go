@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybillhq/waybill/bench/consume"
+	"github.com/waybillhq/waybill/bench/engine"
 )
 
 func newBenchBuffer() *cobra.Command {
@@ -35,23 +35,14 @@ are used instead, as by waybill bench relay.`,
 		if err := consume.CheckBuffer(cfg); err != nil {
 			return usageError{err}
 		}
-		var err error
-		if cfg.Engines, err = benchEngines(); err != nil {
-			return err
-		}
-		say, done := progress(cmd.ErrOrStderr())
-		cfg.Progress = say
-		res, err := consume.RunBuffer(cmd.Context(), cfg)
-		done()
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			err = printJSON(cmd.OutOrStdout(), res)
-		} else {
-			err = printBuffer(cmd.OutOrStdout(), res)
-		}
-		return errors.Join(err, sound(res.Lost, res.Reordered))
+		return measurement[consume.BufferResult]{
+			run: func(cmd *cobra.Command, engines engine.Config, say func(string)) (consume.BufferResult, error) {
+				cfg.Engines, cfg.Progress = engines, say
+				return consume.RunBuffer(cmd.Context(), cfg)
+			},
+			print: printBuffer,
+			sound: func(r consume.BufferResult) error { return sound(r.Lost, r.Reordered) },
+		}.do(cmd, *asJSON)
 	}
 	return cmd
 }

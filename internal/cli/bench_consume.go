@@ -1,12 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybillhq/waybill/bench/consume"
+	"github.com/waybillhq/waybill/bench/engine"
 )
 
 func newBenchConsume() *cobra.Command {
@@ -33,23 +34,14 @@ are used instead, as by waybill bench relay.`,
 		if err := consume.Check(cfg); err != nil {
 			return usagef("--events: %v", err)
 		}
-		var err error
-		if cfg.Engines, err = benchEngines(); err != nil {
-			return err
-		}
-		say, done := progress(cmd.ErrOrStderr())
-		cfg.Progress = say
-		res, err := consume.Run(cmd.Context(), cfg)
-		done()
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			err = printJSON(cmd.OutOrStdout(), res)
-		} else {
-			err = table(cmd.OutOrStdout(), consumeRows(res))
-		}
-		return errors.Join(err, sound(res.Lost, res.Reordered+res.Duplicates))
+		return measurement[consume.Result]{
+			run: func(cmd *cobra.Command, engines engine.Config, say func(string)) (consume.Result, error) {
+				cfg.Engines, cfg.Progress = engines, say
+				return consume.Run(cmd.Context(), cfg)
+			},
+			print: func(out io.Writer, r consume.Result) error { return table(out, consumeRows(r)) },
+			sound: func(r consume.Result) error { return sound(r.Lost, r.Reordered+r.Duplicates) },
+		}.do(cmd, *asJSON)
 	}
 	return cmd
 }

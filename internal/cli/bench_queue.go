@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/bench/queue"
 	"github.com/waybillhq/waybill/internal/config"
 )
@@ -43,28 +45,24 @@ one to use instead, in a database of the measurement's own.`,
 		case cfg.Body < 0 || cfg.Body > 10_000:
 			return usagef("--body %d: want 0 to 10000 bytes", cfg.Body)
 		}
-		engines, err := benchEngines()
-		if err != nil {
-			return err
-		}
-		cfg.Engines = engines
-		say, done := progress(cmd.ErrOrStderr())
-		cfg.Progress = say
-		r, err := queue.Run(cmd.Context(), cfg)
-		done()
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), r)
-		}
-		return table(cmd.OutOrStdout(), [][]string{
-			{"sent", fmt.Sprintf("%.0f messages/s", r.Sent), fmt.Sprintf("bare table %.0f/s", r.SentLimit)},
-			{"received and acknowledged", fmt.Sprintf("%.0f messages/s", r.PerSecond), fmt.Sprintf("%.2f of the bare table's %.0f/s", r.Ratio, r.Limit)},
-			{"one receive and ack", fmt.Sprintf("p50 %.1f ms  p99 %.1f ms", r.P50, r.P99), fmt.Sprintf("of %d messages", r.Batch)},
-			{"last tenth", fmt.Sprintf("%.2f of the first one's rate", r.SlowdownEnd), fmt.Sprintf("table %.0f MB at the end", r.TableMB)},
-			{"lost", fmt.Sprint(r.Lost), fmt.Sprintf("duplicates %d", r.Duplicates)},
-		})
+		return measurement[queue.Result]{
+			run: func(cmd *cobra.Command, engines engine.Config, say func(string)) (queue.Result, error) {
+				cfg.Engines, cfg.Progress = engines, say
+				return queue.Run(cmd.Context(), cfg)
+			},
+			print: func(out io.Writer, r queue.Result) error { return table(out, benchQueueRows(r)) },
+			sound: func(r queue.Result) error { return sound(int64(r.Lost), 0) },
+		}.do(cmd, *asJSON)
 	}
 	return cmd
+}
+
+func benchQueueRows(r queue.Result) [][]string {
+	return [][]string{
+		{"sent", fmt.Sprintf("%.0f messages/s", r.Sent), fmt.Sprintf("bare table %.0f/s", r.SentLimit)},
+		{"received and acknowledged", fmt.Sprintf("%.0f messages/s", r.PerSecond), fmt.Sprintf("%.2f of the bare table's %.0f/s", r.Ratio, r.Limit)},
+		{"one receive and ack", fmt.Sprintf("p50 %.1f ms  p99 %.1f ms", r.P50, r.P99), fmt.Sprintf("of %d messages", r.Batch)},
+		{"last tenth", fmt.Sprintf("%.2f of the first one's rate", r.SlowdownEnd), fmt.Sprintf("table %.0f MB at the end", r.TableMB)},
+		{"lost", fmt.Sprint(r.Lost), fmt.Sprintf("duplicates %d", r.Duplicates)},
+	}
 }

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/bench/relay"
-	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/internal/config"
 	outboxrelay "github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/pg"
@@ -65,47 +62,19 @@ func newBenchRelay() *cobra.Command {
 		case cfg.Sustain < 0 || cfg.Sustain > time.Hour:
 			return usagef("--sustained %s: want 0s to 1h", cfg.Sustain)
 		}
-		engines, err := benchEngines()
-		if err != nil {
-			return err
-		}
-		cfg.Engines = engines
-		if err := relay.Check(cfg); err != nil {
-			return usageError{err}
-		}
-		say, done := progress(cmd.ErrOrStderr())
-		cfg.Progress = say
-		res, err := relay.Run(cmd.Context(), cfg)
-		done()
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			err = printJSON(cmd.OutOrStdout(), res)
-		} else {
-			err = printRelay(cmd.OutOrStdout(), res)
-		}
-		return errors.Join(err, sound(res.Lost, res.Reordered))
+		return measurement[relay.Result]{
+			run: func(cmd *cobra.Command, engines engine.Config, say func(string)) (relay.Result, error) {
+				cfg.Engines, cfg.Progress = engines, say
+				if err := relay.Check(cfg); err != nil {
+					return relay.Result{}, usageError{err}
+				}
+				return relay.Run(cmd.Context(), cfg)
+			},
+			print: printRelay,
+			sound: func(r relay.Result) error { return sound(r.Lost, r.Reordered) },
+		}.do(cmd, *asJSON)
 	}
 	return cmd
-}
-
-// benchEngines are those that environment and file name; a measurement starts
-// the others itself. What a folder's running waybill wrote down is no setting:
-// nobody asked to measure on it.
-func benchEngines() (engine.Config, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return engine.Config{}, err
-	}
-	var cfg config.Config
-	if err := cfg.FromEnvironment(); err != nil {
-		return engine.Config{}, usageError{err}
-	}
-	return engine.Config{
-		Program: self, DatabaseURL: cfg.DatabaseURL, RegistryURL: cfg.RegistryURL,
-		Broker: broker.Config{Brokers: cfg.Brokers, TLS: cfg.KafkaTLS, SASL: cfg.KafkaSASL, Logger: quiet()},
-	}, nil
 }
 
 // newBenchNoMarks is the relay that the measurement runs beside the ordinary

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill"
@@ -42,7 +40,7 @@ func subscriber(db *pgxpool.Pool) (*watermillsql.Subscriber, error) {
 
 // logger tells of faults alone.
 func logger() watermill.LoggerAdapter {
-	return watermill.NewSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	return watermill.NewSlogLogger(faults())
 }
 
 // forward runs the forwarder until ctx ends.
@@ -57,7 +55,7 @@ func forward(ctx context.Context, outboxTopic string) error {
 		return err
 	}
 	pub, err := kafka.NewPublisher(kafka.PublisherConfig{
-		Brokers: strings.Split(os.Getenv("WAYBILL_KAFKA_BROKERS"), ","), //nolint:forbidigo // as above
+		Brokers: brokers(),
 		// Keyed, so that the events of one aggregate keep their order.
 		Marshaler: kafka.NewWithPartitioningMarshaler(func(_ string, m *message.Message) (string, error) {
 			return m.Metadata.Get(event.HeaderSubject), nil

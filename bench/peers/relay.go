@@ -16,7 +16,7 @@ import (
 	"github.com/waybillhq/waybill/event"
 )
 
-type config struct {
+type relayConfig struct {
 	Program  string // Waybill's own binary
 	Events   int64
 	Rate     int
@@ -24,8 +24,8 @@ type config struct {
 	Progress func(step string)
 }
 
-// comparison is one run of all peers, one after the other.
-type comparison struct {
+// relayComparison is one run of all peers, one after the other.
+type relayComparison struct {
 	Name     string   `json:"name"`
 	Events   int64    `json:"events"`
 	Rate     int      `json:"rate"`
@@ -57,8 +57,8 @@ type result struct {
 	TimesLess   *float64 `json:"times_events_per_cpu_s"`
 }
 
-func run(ctx context.Context, cfg config) (res comparison, err error) {
-	cfg.Progress("start Postgres, broker and registry")
+func runRelay(ctx context.Context, cfg relayConfig) (res relayComparison, err error) {
+	cfg.Progress("relay: start Postgres, broker and registry")
 	e, err := engine.Start(ctx, engine.Config{Program: cfg.Program})
 	if err != nil {
 		return res, err
@@ -69,9 +69,9 @@ func run(ctx context.Context, cfg config) (res comparison, err error) {
 		return res, err
 	}
 	defer client.Close()
-	res = comparison{Name: "peers", Events: cfg.Events, Rate: cfg.Rate, Postgres: e.Postgres, Cores: runtime.NumCPU()}
+	res = relayComparison{Name: "relay", Events: cfg.Events, Rate: cfg.Rate, Postgres: e.Postgres, Cores: runtime.NumCPU()}
 	for _, p := range []peer{&waybill{engines: e, program: cfg.Program}, &mill{engines: e}} {
-		m := measurement{config: cfg, engines: e, client: client, peer: p}
+		m := measurement{relayConfig: cfg, engines: e, client: client, peer: p}
 		if err := m.run(ctx); err != nil {
 			return res, fmt.Errorf("%s: %w", p.name(), err)
 		}
@@ -81,7 +81,7 @@ func run(ctx context.Context, cfg config) (res comparison, err error) {
 	return res, nil
 }
 
-func (c *comparison) compare() {
+func (c *relayComparison) compare() {
 	ours := c.Peers[0]
 	for i := range c.Peers {
 		p := &c.Peers[i]
@@ -100,7 +100,7 @@ func over(a, b *float64) *float64 {
 
 // measurement is of one peer.
 type measurement struct {
-	config
+	relayConfig
 	engines *engine.Engines
 	client  *kgo.Client
 	peer    peer
@@ -130,20 +130,9 @@ func (m *measurement) run(ctx context.Context) error {
 
 // step is bounded by what a peer may take that publishes 50 events a second.
 func (m *measurement) step(ctx context.Context, name string, fn func(context.Context) error) error {
-	m.Progress(m.peer.name() + ": " + name)
+	m.Progress("relay: " + m.peer.name() + ", " + name)
 	limit := 2*time.Minute + 2*m.Latency + time.Duration(m.Events)*20*time.Millisecond
-	bounded, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := fn(bounded)
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return errors.New("interrupted; what was started is stopped and removed")
-	case bounded.Err() != nil:
-		return fmt.Errorf("%s: not done after %s (%w)", name, limit, err)
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return within(ctx, limit, name, fn)
 }
 
 // drain counts from the last moment at which nothing was in the topic: what a

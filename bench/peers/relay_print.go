@@ -6,9 +6,9 @@ import (
 	"text/tabwriter"
 )
 
-func printTable(out io.Writer, c comparison) error {
+func (c relayComparison) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(w, "\tevents/s\tCPU s\tevents/CPU s\tpeak MB\tp50 ms\tp99 ms\tlost\treordered\tduplicates\t\n")
+	_, _ = fmt.Fprintf(w, "relay\tevents/s\tCPU s\tevents/CPU s\tpeak MB\tp50 ms\tp99 ms\tlost\treordered\tduplicates\t\n")
 	for _, p := range c.Peers {
 		_, _ = fmt.Fprintf(w, "%s\t%.0f\t%s\t%s\t%s\t%.2f\t%.2f\t%d\t%d\t%d\t\n", p.Name, p.PerSecond, figure(p.CPU, "%.2f"),
 			figure(p.PerCPUSecond, "%.0f"), figure(p.Peak, "%.0f"), p.P50, p.P99, p.Lost, p.Reordered, p.Duplicates)
