@@ -43,23 +43,31 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /subjects/{s}/versions/{v}/referencedby": s.getReferrers,
 
 		"GET /schemas":                   s.listSchemas,
-		"GET /schemas/types":             func(*http.Request) (any, error) { return []string{kindAvro}, nil },
+		"GET /schemas/types":             s.getTypes,
 		"GET /schemas/ids/{id}":          s.getSchema,
 		"GET /schemas/ids/{id}/schema":   s.getSchemaText,
 		"GET /schemas/ids/{id}/subjects": s.getSchemaSubjects,
 		"GET /schemas/ids/{id}/versions": s.getSchemaVersions,
 
-		"GET /config":        s.getGlobalLevel,
-		"PUT /config":        s.putLevel,
-		"DELETE /config":     s.deleteLevel,
-		"GET /config/{s}":    s.getLevel,
-		"PUT /config/{s}":    s.putLevel,
-		"DELETE /config/{s}": s.deleteLevel,
+		"GET /schemas/guids/{guid}":     s.getByGUID,
+		"GET /schemas/guids/{guid}/ids": s.getIDsByGUID,
 
-		"GET /mode":     s.getMode,
-		"GET /mode/{s}": s.getMode,
-		"PUT /mode":     s.putMode,
-		"PUT /mode/{s}": s.putMode,
+		"GET /config":        s.getConfig,
+		"PUT /config":        s.putConfig,
+		"DELETE /config":     s.deleteConfig,
+		"GET /config/{s}":    s.getConfig,
+		"PUT /config/{s}":    s.putConfig,
+		"DELETE /config/{s}": s.deleteConfig,
+
+		"GET /mode":        s.getMode,
+		"PUT /mode":        s.putMode,
+		"DELETE /mode":     s.deleteMode,
+		"GET /mode/{s}":    s.getMode,
+		"PUT /mode/{s}":    s.putMode,
+		"DELETE /mode/{s}": s.deleteMode,
+
+		"GET /contexts":        s.listContexts,
+		"DELETE /contexts/{c}": s.deleteContext,
 
 		"POST /compatibility/subjects/{s}/versions":     s.checkAll,
 		"POST /compatibility/subjects/{s}/versions/{v}": s.checkOne,
@@ -78,6 +86,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if misnamed(r, s.cfg.Hosts) {
 		s.fail(w, r, refuse(http.StatusMisdirectedRequest, "On this machine the registry is asked as localhost or by address, not as '%.64s'", r.Host))
+		return
+	}
+	if err := s.cfg.Auth.check(r); err != nil {
+		w.Header().Set("WWW-Authenticate", s.cfg.Auth.challenge())
+		s.fail(w, r, err)
 		return
 	}
 	select {

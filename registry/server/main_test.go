@@ -30,7 +30,13 @@ type registry struct {
 
 func start(t *testing.T, e *brokertest.Engine, topic string) *registry {
 	t.Helper()
-	s := server.New(e.Config, server.Config{Topic: topic, Capabilities: e.Capabilities, Logger: e.Logger})
+	return startWith(t, e, server.Config{Topic: topic})
+}
+
+func startWith(t *testing.T, e *brokertest.Engine, cfg server.Config) *registry {
+	t.Helper()
+	cfg.Capabilities, cfg.Logger = e.Capabilities, e.Logger
+	s := server.New(e.Config, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
