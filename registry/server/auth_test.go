@@ -60,3 +60,12 @@ func TestOnlyThoseWithCredentialsAreAnswered(t *testing.T) {
 		t.Errorf("WWW-Authenticate: %q", got)
 	}
 }
+
+// guarded is a registry that asks for credentials.
+func guarded(t *testing.T) *registry {
+	t.Helper()
+	return startWith(t, brokertest.New(t), server.Config{
+		Topic: brokertest.Topic(t, "schemas"),
+		Auth:  server.Auth{Users: map[string]string{"ann": "secret"}, Tokens: []string{"token"}},
+	})
+}
