@@ -2,29 +2,38 @@ package server
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// list are the names of subjects that begin with prefix and that pick picks,
-// in order. The order is made once for many lists: sorting a hundred thousand
-// names costs more than all else that a list does.
-func (st *state) list(prefix string, pick func(*subject) bool) []string {
+// each are the subjects whose name begins with prefix, in order. The order is
+// made once for many lists: sorting a hundred thousand names costs more than
+// all else that a list does.
+func (st *state) each(prefix string) iter.Seq[*subject] {
 	all := st.names.Load()
 	if all == nil {
 		sorted := slices.Sorted(maps.Keys(st.subjects))
 		all = &sorted
 		st.names.Store(all) // two readers at once make the same list
 	}
-	from, _ := slices.BinarySearch(*all, prefix)
-	out := []string{}
-	for _, name := range (*all)[from:] {
-		if !strings.HasPrefix(name, prefix) {
-			break
+	return func(yield func(*subject) bool) {
+		from, _ := slices.BinarySearch(*all, prefix)
+		for _, name := range (*all)[from:] {
+			if !strings.HasPrefix(name, prefix) || !yield(st.subjects[name]) {
+				return
+			}
 		}
-		if pick(st.subjects[name]) {
-			out = append(out, name)
+	}
+}
+
+// list are the names of those subjects that pick picks.
+func (st *state) list(prefix string, pick func(*subject) bool) []string {
+	out := []string{}
+	for s := range st.each(prefix) {
+		if pick(s) {
+			out = append(out, s.name)
 		}
 	}
 	return out

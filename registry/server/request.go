@@ -54,6 +54,7 @@ func (s *Server) readSchema(r *http.Request) (asked, error) {
 	}
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
+	c = s.state.known(c)
 	if err := s.state.understand(c); err != nil {
 		return asked{}, err
 	}
@@ -63,6 +64,15 @@ func (s *Server) readSchema(r *http.Request) (asked, error) {
 		out.content, err = s.state.normalized(c)
 	}
 	return out, err
+}
+
+// known is the content that is kept already and says the same, letter by
+// letter: it may have been read before.
+func (st *state) known(c *content) *content {
+	if there := st.byID[st.ids[c.identity()]]; there != nil {
+		return there
+	}
+	return c
 }
 
 // understand reads a schema that a client sent, and what it refers to.

@@ -105,23 +105,26 @@ func (s *Server) getSchemaVersions(r *http.Request) (any, error) {
 
 func (s *Server) listSchemas(r *http.Request) (any, error) {
 	deleted, latest := flag(r, "deleted"), flag(r, "latestOnly")
-	s.state.mu.RLock()
-	defer s.state.mu.RUnlock()
-	var all []*version
-	for _, name := range s.state.list(prefixOf(r), func(*subject) bool { return true }) {
-		versions := s.state.subjects[name].live(deleted)
-		if latest && len(versions) > 0 {
-			versions = versions[len(versions)-1:]
-		}
-		all = append(all, versions...)
-	}
-	all, err := page(r, all)
+	offset, limit, err := window(r)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]versionAnswer, len(all))
-	for i, v := range all {
-		out[i] = v.answer()
+	s.state.mu.RLock()
+	defer s.state.mu.RUnlock()
+	out := []versionAnswer{}
+	for sub := range s.state.each(prefixOf(r)) {
+		versions := sub.live(deleted)
+		if latest && len(versions) > 0 {
+			versions = versions[len(versions)-1:]
+		}
+		skipped := min(offset, len(versions))
+		offset -= skipped
+		for _, v := range versions[skipped:] {
+			if len(out) == limit {
+				return out, nil
+			}
+			out = append(out, v.answer())
+		}
 	}
 	return out, nil
 }
