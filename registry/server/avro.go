@@ -24,20 +24,30 @@ func (avroLanguage) compact(text string) string {
 
 type avroReading struct{ known avro.SchemaCache }
 
-func (r *avroReading) read(text string) (meaning, error) {
+func (r *avroReading) read(text string, kept bool) (meaning, error) {
 	s, err := r.known.Parse(text)
-	if err != nil {
+	if err == nil {
+		return avroMeaning{schema: s}, nil
+	}
+	if !kept {
 		return nil, err
 	}
-	return avroMeaning{s}, nil
+	s, err = compat.ParseLegacy(&r.known, text)
+	return avroMeaning{s, text}, err
 }
 
-type avroMeaning struct{ schema *avro.Schema }
+type avroMeaning struct {
+	schema *avro.Schema
+	legacy string // the text, where the schema is only near to it
+}
 
 // normal keeps documentation, defaults, aliases and properties: texts that
 // differ only in white space, the order of attributes or the place of the
 // namespace become one.
 func (m avroMeaning) normal() (string, error) {
+	if m.legacy != "" {
+		return m.legacy, nil
+	}
 	root := m.schema.Root()
 	splitNames(root)
 	again, err := root.Schema()

@@ -23,7 +23,9 @@ type language interface {
 // reading is one schema in the course of being read: what it refers to first,
 // then itself. Each text knows the names of those before it.
 type reading interface {
-	read(text string) (meaning, error)
+	// read takes what is kept already more lightly than what is new: an
+	// older registry may have taken what is refused today.
+	read(text string, kept bool) (meaning, error)
 }
 
 // meaning is a schema that was understood.

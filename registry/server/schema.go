@@ -107,7 +107,7 @@ func (st *state) parse(c *content, w *walk, depth int) (meaning, error) {
 		}
 	}
 	w.done[c] = true
-	return w.read(c.text)
+	return w.read(c.text, c.id > 0)
 }
 
 // same is whether c, as asked for, is what is kept in there. Who sends no

@@ -202,3 +202,16 @@ func TestClearedSubjectIsForgotten(t *testing.T) {
 	r.want("GET", "/subjects?deleted=true", "", 200, `["three"]`)
 	r.want("GET", "/schemas/ids/1", "", 200, `{"schema":"\"int\""}`)
 }
+
+func TestSubjectThatBeganWithABadDefaultGoesOn(t *testing.T) {
+	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
+	start(t, e, topic).stop() // declares the topic
+	put(t, e, topic, `{"keytype":"SCHEMA","subject":"old","version":1,"magic":1}`,
+		`{"subject":"old","version":1,"id":1,"schema":"{\"type\":\"record\",\"name\":\"T\",\"fields\":[{\"name\":\"n\",\"type\":\"int\",\"default\":\"0\"}]}","deleted":false}`)
+	r := start(t, e, topic)
+	bad := request(`{"type":"record","name":"T","fields":[{"name":"n","type":"int","default":"0"}]}`)
+	r.refused("POST", "/subjects/new/versions", request(`{"type":"record","name":"T2","fields":[{"name":"n","type":"int","default":"0"}]}`), 422, 42201)
+	r.want("POST", "/subjects/old/versions", bad, 200, `{"id":1}`) // whoever has it compiled in still finds it
+	r.refused("POST", "/subjects/old/versions", request(`{"type":"record","name":"T","fields":[{"name":"m","type":"int"}]}`), 409, 409)
+	r.want("POST", "/subjects/old/versions", request(`{"type":"record","name":"T","fields":[{"name":"n","type":"long","default":0}]}`), 200, `{"id":2}`)
+}
