@@ -11,13 +11,10 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/sr"
-	"go.uber.org/goleak"
 
 	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/registry/server"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // registry is a running server under test.
 type registry struct {
