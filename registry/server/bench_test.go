@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,12 +68,23 @@ func BenchmarkStart(b *testing.B) {
 	_, stop := boot(b, e, topic)
 	stop()
 	fill(b, e, topic, benchSchemas)
+	before, held := heap(), uint64(0)
 	for b.Loop() {
-		_, stop := boot(b, e, topic)
+		s, stop := boot(b, e, topic)
 		b.StopTimer()
+		held = heap() - before
+		runtime.KeepAlive(s)
 		stop()
 		b.StartTimer()
 	}
+	b.ReportMetric(float64(held)/float64(benchSchemas), "B/schema")
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // BenchmarkAsk asks a registry of many schemas over HTTP, one after the other,

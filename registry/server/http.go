@@ -1,26 +1,10 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 )
-
-// bodyLimit is the largest request taken.
-const bodyLimit = 1 << 20
-
-const mediaType = "application/vnd.schemaregistry.v1+json"
-
-// mediaTypes are taken for a body. The last is what some clients send that do
-// not say.
-func mediaTypes() []string {
-	return []string{mediaType, "application/vnd.schemaregistry+json", "application/json", "application/octet-stream"}
-}
 
 // text is an answer that is sent as it is.
 type text string
@@ -165,66 +149,4 @@ func contentType(r *http.Request) string {
 		return "application/json"
 	}
 	return mediaType
-}
-
-// readBody reads a request into v. Fields it does not know are passed over:
-// newer clients send them.
-func readBody(r *http.Request, v any) error {
-	if ct := r.Header.Get("Content-Type"); ct != "" {
-		kind, _, err := mime.ParseMediaType(ct)
-		if err != nil || !slices.Contains(mediaTypes(), kind) {
-			return refuse(http.StatusUnsupportedMediaType, "HTTP 415 Unsupported Media Type; send Content-Type: %s", mediaType)
-		}
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, bodyLimit))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return refuse(http.StatusRequestEntityTooLarge, "The request is larger than %d bytes", bodyLimit)
-	}
-	if err != nil {
-		return refuse(http.StatusBadRequest, "The request broke off")
-	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: %s", err)
-	}
-	return nil
-}
-
-func flag(r *http.Request, name string) bool {
-	on, _ := strconv.ParseBool(r.URL.Query().Get(name))
-	return on
-}
-
-// window reads the query's offset and limit; a limit of -1 is none.
-func window(r *http.Request) (offset, limit int, err error) {
-	limit = -1
-	for name, n := range map[string]*int{"offset": &offset, "limit": &limit} {
-		q := r.URL.Query().Get(name)
-		if q == "" {
-			continue
-		}
-		if *n, err = strconv.Atoi(q); err != nil {
-			return 0, 0, refuse(http.StatusBadRequest, "%s: want a whole number", name)
-		}
-	}
-	if limit <= 0 {
-		limit = -1
-	}
-	return max(offset, 0), limit, nil
-}
-
-// page cuts a list by the query's offset and limit.
-func page[T any](r *http.Request, all []T) ([]T, error) {
-	offset, limit, err := window(r)
-	if err != nil {
-		return nil, err
-	}
-	all = all[min(offset, len(all)):]
-	if limit > 0 && limit < len(all) {
-		all = all[:limit]
-	}
-	if all == nil {
-		all = []T{}
-	}
-	return all, nil
 }

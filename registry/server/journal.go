@@ -93,7 +93,7 @@ func keepHighest(st *state) ([]draft, error) {
 	if _, there := st.byID[st.highest]; there || st.highest == 0 {
 		return nil, nil
 	}
-	return []draft{{noopKey(), encode(noopValue{st.highest})}}, nil
+	return []draft{{highestKey(), encode(noopValue{st.highest})}}, nil
 }
 
 // commit writes drafts in one go, reads them back and says whether all hold.

@@ -86,7 +86,7 @@ func startProcess(t *testing.T, e *brokertest.Engine, topic string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self) //nolint:noctx // it ends with its input, or is killed
+	cmd := exec.Command(self) // it ends with its input, or is killed
 	cmd.Env = append(os.Environ(), helperVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -130,12 +130,12 @@ func (r *registry) try(ctx context.Context, subject, text string) (id int, err e
 	req.Header.Set("Content-Type", "application/vnd.schemaregistry.v1+json")
 	resp, err := r.http.Do(req)
 	if err != nil {
-		return 0, nil //nolint:nilerr // it was killed
+		return 0, nil // it was killed
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, nil //nolint:nilerr // it was killed
+		return 0, nil // it was killed
 	}
 	var answer struct {
 		ID int `json:"id"`

@@ -38,7 +38,14 @@ func ruleKey(kind, subject string) []byte {
 	return encode(recordKey{Type: kind, Subject: &subject})
 }
 
+// noopKey is the key of the record by which a registry finds the end of the
+// topic.
 func noopKey() []byte { return []byte(`{"keytype":"NOOP","magic":0}`) }
+
+// highestKey is the key of the highest id given. Confluent reads it as another
+// NOOP, whose value it passes over; where the topic is compacted it is another
+// key, so that the next registry to start does not write over it.
+func highestKey() []byte { return []byte(`{"magic":0,"keytype":"NOOP"}`) }
 
 // The fields of a value stand in Confluent's order. Those that are raw are
 // kept as they came: they mean something to Confluent's registry or to its

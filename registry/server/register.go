@@ -73,6 +73,9 @@ func (st *state) admit(name string, in asked) (*version, error) {
 	case in.id == 0 && mode != readWrite:
 		return nil, notPermitted(name, "is not in read-write mode; send the schema's id, or set mode %s", readWrite)
 	}
+	if err := st.understand(in.content); err != nil {
+		return nil, err
+	}
 	c := st.heir(name, in.content)
 	next := &version{content: &content{kind: c.kind, text: c.text, refs: c.refs, metadata: c.metadata, rules: c.rules}, subject: name, number: 1}
 	if s := st.subjects[name]; s != nil && len(s.versions) > 0 {

@@ -110,7 +110,7 @@ func (st *state) remove(permanent bool, versions ...*version) ([]draft, error) {
 // the topic is compacted, one left over would rise again.
 func (st *state) erase(versions ...*version) []draft {
 	// First, so that no moment and no crash leaves the highest id unknown.
-	out := []draft{{noopKey(), encode(noopValue{st.highest})}}
+	out := []draft{{highestKey(), encode(noopValue{st.highest})}}
 	for _, v := range versions {
 		for _, key := range v.keys {
 			out = append(out, draft{key, nil})

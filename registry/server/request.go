@@ -54,9 +54,10 @@ func (s *Server) readSchema(r *http.Request) (asked, error) {
 	}
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	c = s.state.known(c)
-	if err := s.state.understand(c); err != nil {
-		return asked{}, err
+	if c = s.state.known(c); c.id == 0 { // else it was understood when it came, or must be found as it is
+		if err := s.state.understand(c); err != nil {
+			return asked{}, err
+		}
 	}
 	out := asked{content: c, id: max(in.ID, 0), number: max(in.Version, 0)}
 	name, err := subjectOf(r)
@@ -94,6 +95,9 @@ func (st *state) understand(c *content) error {
 func (st *state) normalized(c *content) (*content, error) {
 	if len(c.refs) > 0 {
 		return c, nil
+	}
+	if _, err := st.compile(c); err != nil {
+		return c, nil //nolint:nilerr // what is kept and not understood is found as it is
 	}
 	text, err := c.normal()
 	if err != nil {

@@ -82,6 +82,10 @@ func TestTopicOfAnotherRegistryIsReadAndFollowed(t *testing.T) {
 	r.want("GET", "/schemas/ids/11", "", 200, `{"schema":"[\"null\","}`)
 	r.want("GET", "/schemas/ids/13", "", 200, `{"schemaType":"PROTOBUF","schema":"message M {}"}`)
 	r.want("GET", "/subjects/twice/versions/1/schema", "", 200, `"bytes"`)
+	broken := request(`["null",`)
+	r.want("POST", "/subjects/one", broken, 200, `{"subject":"one","version":2,"id":11,"schema":"[\"null\","}`)
+	r.want("POST", "/subjects/one/versions?normalize=true", broken, 200, `{"id":11}`) // is there already
+	r.refused("POST", "/subjects/three/versions", broken, 422, 42201)
 	r.refused("POST", "/subjects/one/versions", request(`"double"`), 409, 409) // version 2 is no schema
 	r.want("POST", "/subjects/new/versions", request(`"string"`), 200, `{"id":14}`)
 
@@ -131,7 +135,7 @@ func TestRecordsAreConfluents(t *testing.T) {
 		{`{"keytype":"MODE","magic":0}`, `{"mode":"READWRITE"}`},
 		{`{"keytype":"MODE","subject":"u","magic":0}`, `{"subject":"u","mode":"READWRITE"}`},
 		{`{"keytype":"SCHEMA","subject":"u","version":1,"magic":1}`, `{"subject":"u","version":1,"id":2,"references":[{"name":"n","subject":"a<b","version":1}],"metadata":{"properties":{"owner":"x"}},"schema":"\"string\"","deleted":true}`},
-		{`{"keytype":"NOOP","magic":0}`, `{"highestId":2}`},
+		{`{"magic":0,"keytype":"NOOP"}`, `{"highestId":2}`},
 		{`{"keytype":"SCHEMA","subject":"u","version":1,"magic":1}`, ``},
 		{`{"keytype":"CONFIG","subject":"u","magic":0}`, ``},
 		{`{"keytype":"MODE","subject":"u","magic":0}`, ``},
