@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/twmb/avro"
@@ -55,14 +56,27 @@ func TestEveryRuleHolds(t *testing.T) {
 				compat.BackwardTransitive: c.backward, compat.ForwardTransitive: c.forward,
 				compat.Full: c.backward && c.forward, compat.FullTransitive: c.backward && c.forward,
 			} {
-				if got := compat.Check(level, later, earlier); (len(got) == 0) != want {
+				got := compat.Check(level, later, earlier)
+				if (len(got) == 0) != want {
 					t.Errorf("%s: compatible %v, want %v (%s): %v", level, !want, want, c.source, got)
+				}
+				for _, r := range got {
+					helps(t, r.String())
 				}
 			}
 		})
 	}
 	if len(seen) < 120 {
 		t.Errorf("%d rules", len(seen))
+	}
+}
+
+// helps wants a reason to name the place, the version and the mend.
+func helps(t *testing.T, reason string) {
+	t.Helper()
+	place := strings.HasPrefix(reason, `at field "`) || strings.HasPrefix(reason, "at the top of the schema, ")
+	if !place || !strings.Contains(reason, "version 1") || !strings.Contains(reason, "; to mend, ") || strings.Contains(reason, "keep this part as it was") {
+		t.Errorf("it does not help: %s", reason)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/twmb/avro"
 
@@ -27,18 +28,25 @@ type avroReading struct{ known avro.SchemaCache }
 func (r *avroReading) read(text string, kept bool) (meaning, error) {
 	s, err := r.known.Parse(text)
 	if err == nil {
-		return avroMeaning{schema: s}, nil
+		return newAvro(s, ""), nil
 	}
 	if !kept {
 		return nil, err
 	}
-	s, err = compat.ParseLegacy(&r.known, text)
-	return avroMeaning{s, text}, err
+	if s, err = compat.ParseLegacy(&r.known, text); err != nil {
+		return nil, err
+	}
+	return newAvro(s, text), nil
 }
 
 type avroMeaning struct {
 	schema *avro.Schema
-	legacy string // the text, where the schema is only near to it
+	reader func() *avro.Schema // compat.Strict of it, made once
+	legacy string              // the text, where the schema is only near to it
+}
+
+func newAvro(s *avro.Schema, legacy string) avroMeaning {
+	return avroMeaning{s, sync.OnceValue(func() *avro.Schema { return compat.Strict(s) }), legacy}
 }
 
 // normal keeps documentation, defaults, aliases and properties: texts that
@@ -80,7 +88,7 @@ func (m avroMeaning) follows(level compat.Level, earlier []numbered) []string {
 	versions := make([]compat.Version, 0, len(earlier))
 	for _, e := range earlier {
 		if a, ok := e.meaning.(avroMeaning); ok {
-			versions = append(versions, compat.Version{Number: e.number, Schema: a.schema})
+			versions = append(versions, compat.Version{Number: e.number, Schema: a.schema, Reader: a.reader()})
 		}
 	}
 	var reasons []string

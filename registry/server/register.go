@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -155,7 +156,17 @@ func (st *state) check(level compat.Level, c *content, earlier []*version) []str
 			understood = append(understood, numbered{v.number, m})
 		}
 	}
-	return append(reasons, candidate.follows(level, understood)...)
+	return few(append(reasons, candidate.follows(level, understood)...))
+}
+
+// reasonLimit bounds what is told about a subject of many versions.
+const reasonLimit = 20
+
+func few(reasons []string) []string {
+	if len(reasons) <= reasonLimit {
+		return reasons
+	}
+	return append(reasons[:reasonLimit], fmt.Sprintf("and %d more, of the same or other versions", len(reasons)-reasonLimit))
 }
 
 // unreadable is a version an older or laxer registry took.
