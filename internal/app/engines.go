@@ -154,7 +154,7 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 	if err != nil {
 		return "", flagHint(fmt.Errorf("registry: %w", err), "--registry-listen")
 	}
-	reg := server.New(e.broker, server.Config{Capabilities: e.caps, Logger: a.log})
+	reg := server.New(e.broker, server.Config{Capabilities: e.caps, Logger: a.log, Auth: a.registryAuth()})
 	stack.run(ctx, "registry", reg.Run)
 	serve(stack, "registry http", &http.Server{
 		Handler: reg, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
@@ -168,6 +168,19 @@ func (a *App) serveRegistry(ctx context.Context, e *engines, stack *stack) (url 
 		return "", ctx.Err()
 	}
 	return "http://" + ln.Addr().String(), nil
+}
+
+// registryAuth is what a registry of our own asks for: the credentials that
+// are configured for the registry, which are ours then.
+func (a *App) registryAuth() server.Auth {
+	var auth server.Auth
+	if a.cfg.RegistryUser != "" {
+		auth.Users = map[string]string{a.cfg.RegistryUser: a.cfg.RegistrySecret}
+	}
+	if a.cfg.RegistryBearer != "" {
+		auth.Tokens = []string{a.cfg.RegistryBearer}
+	}
+	return auth
 }
 
 // namedBy adds what names an engine that is another's.

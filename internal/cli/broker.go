@@ -32,6 +32,9 @@ one folder. It is one node without replication: for one machine.`,
 			return err
 		}
 		cfg.MetricsListen = said.MetricsListen
+		if said.RegistryURL == "" { // then the credentials are this registry's
+			cfg.RegistryUser, cfg.RegistrySecret, cfg.RegistryBearer = said.RegistryUser, said.RegistrySecret, said.RegistryBearer
+		}
 		if err := cfg.Check(); err != nil {
 			return usageError{err}
 		}

@@ -52,6 +52,7 @@ func (l Level) is(direction string) bool { return strings.HasPrefix(string(l), d
 type Version struct {
 	Number int
 	Schema *avro.Schema
+	Reader *avro.Schema // Strict(Schema), where many checks are made; else nil
 }
 
 // Check says what keeps candidate from following earlier, which ascends;
@@ -60,7 +61,7 @@ func Check(level Level, candidate *avro.Schema, earlier []Version) []Reason {
 	if n := len(earlier); n > 0 && !level.Transitive() {
 		earlier = earlier[n-1:]
 	}
-	candidate = strict(candidate)
+	reader := Strict(candidate)
 	var reasons []Reason
 	add := func(number int, backward bool, err error) {
 		var obstacle *avro.CompatibilityError
@@ -70,10 +71,13 @@ func Check(level Level, candidate *avro.Schema, earlier []Version) []Reason {
 	}
 	for _, v := range earlier {
 		if level.backward() {
-			add(v.Number, true, avro.CheckCompatibility(v.Schema, candidate))
+			add(v.Number, true, avro.CheckCompatibility(v.Schema, reader))
 		}
 		if level.forward() {
-			add(v.Number, false, avro.CheckCompatibility(candidate, strict(v.Schema)))
+			if v.Reader == nil {
+				v.Reader = Strict(v.Schema)
+			}
+			add(v.Number, false, avro.CheckCompatibility(candidate, v.Reader))
 		}
 	}
 	return reasons

@@ -43,7 +43,7 @@ type Verdict struct {
 // Readers tells who can read whom.
 func Readers(from, to *avro.Schema) Verdict {
 	v := Verdict{}
-	for _, r := range Check(Full, to, []Version{{0, from}}) {
+	for _, r := range Check(Full, to, []Version{{Schema: from}}) {
 		if r.Backward {
 			v.NewReadsOld = r.Obstacle
 		} else {

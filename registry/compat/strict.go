@@ -2,14 +2,14 @@ package compat
 
 import "github.com/twmb/avro"
 
-// strict is s as a reader without mercy: the library takes a field of type
+// Strict is s as a reader without mercy: the library takes a field of type
 // ["null", T] without a default for one that defaults to null, but readers in
 // other languages fail on it. With null moved to the end no default is
 // implied, and nothing else about the field changes.
 //
 // Where that does not give a schema (an enclosing default counts on the
 // implied one) s itself must do.
-func strict(s *avro.Schema) *avro.Schema {
+func Strict(s *avro.Schema) *avro.Schema {
 	root := s.Root()
 	if !demote(root) {
 		return s

@@ -73,7 +73,8 @@ func TestIncompatibleSchemaIsRefusedWithFieldVersionAndMend(t *testing.T) {
 	r.want("POST", "/compatibility/subjects/one/versions/1", schema(fieldA+","+fieldB), 200, `{"is_compatible":true}`)
 	r.want("POST", "/compatibility/subjects/one/versions", schema(fieldA), 200, `{"is_compatible":true}`)
 	r.want("POST", "/compatibility/subjects/new/versions", schema(fieldA), 200, `{"is_compatible":true}`)
-	r.refused("POST", "/compatibility/subjects/new/versions/latest", schema(fieldA), 404, 40401)
+	r.want("POST", "/compatibility/subjects/new/versions/latest", schema(fieldA), 200, `{"is_compatible":true}`)
+	r.refused("POST", "/compatibility/subjects/new/versions/1", schema(fieldA), 404, 40402)
 	r.refused("POST", "/compatibility/subjects/one/versions/9", schema(fieldA), 404, 40402)
 	if _, got := r.ask("POST", "/compatibility/subjects/one/versions?verbose=true", schema(fieldA+","+fieldC)); !strings.Contains(got, `"messages":["at field`) {
 		t.Errorf("verbose: %s", got)
@@ -106,12 +107,13 @@ func TestDeletionIsSoftThenPermanent(t *testing.T) {
 	r.refused("DELETE", "/subjects/one?permanent=true", "", 404, 40405)
 	r.want("PUT", "/config/one", `{"compatibility":"FULL"}`, 200, `{"compatibility":"FULL"}`)
 	r.want("DELETE", "/subjects/one", "", 200, `[2]`)
-	r.refused("GET", "/config/one", "", 404, 40408)
+	r.want("GET", "/config/one", "", 200, `{"compatibilityLevel":"FULL"}`)
 	r.refused("DELETE", "/subjects/one", "", 404, 40404)
 	r.want("GET", "/subjects", "", 200, `[]`)
 	r.want("GET", "/subjects?deleted=true", "", 200, `["one"]`)
 	r.want("GET", "/subjects?deletedOnly=true", "", 200, `["one"]`)
 	r.want("DELETE", "/subjects/one?permanent=true", "", 200, `[2]`)
+	r.refused("GET", "/config/one", "", 404, 40408)
 	r.refused("DELETE", "/subjects/one", "", 404, 40401)
 	r.want("GET", "/subjects?deleted=true", "", 200, `[]`)
 	// An id is never given twice, not even when its schema is gone.
@@ -189,7 +191,12 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"GET", "/schemas/ids/99/versions", "", 404, 40403},
 		{"GET", "/schemas/ids/-1/subjects", "", 404, 40403},
 		{"GET", "/mode/one", "", 404, 40409},
-		{"PUT", "/mode", `{"mode":"IMPORT"}`, 422, 42204},
+		{"PUT", "/mode", `{"mode":"IMPORT"}`, 422, 42205},
+		{"PUT", "/mode", `{"mode":"SIDEWAYS"}`, 422, 42204},
+		{"PUT", "/mode", `{}`, 422, 42204},
+		{"DELETE", "/mode/one", "", 404, 40401},
+		{"GET", "/schemas/guids/x", "", 404, 40403},
+		{"DELETE", "/contexts/.x", "", 422, 42205},
 		{"PUT", "/config", `{"compatibility":"SIDEWAYS"}`, 422, 42203},
 		{"PUT", "/config/one", `{}`, 422, 42203},
 		{"PUT", "/config/one", `[]`, 400, 400},

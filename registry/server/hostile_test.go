@@ -61,3 +61,42 @@ func TestANameThatCannotBeWrittenDownIsNoSubject(t *testing.T) {
 	r.want("GET", "/subjects", "", 200, `[]`)
 	r.want("POST", "/subjects/topic%2F1%20-%20%C3%A9-value/versions", schema(fieldA), 200, `{"id":1}`)
 }
+
+// A small request may ask for much work: deep nesting, names that hold names,
+// many references.
+func TestHostileSchemasCostLittle(t *testing.T) {
+	r := fresh(t)
+	deep := strings.Repeat(`{"type":"array","items":`, 30_000) + `"int"` + strings.Repeat(`}`, 30_000)
+	nested := `"int"`
+	for i := range 300 {
+		nested = fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"f","type":%s}]}`, i, nested)
+	}
+	doubling := `{"type":"record","name":"B0","fields":[{"name":"x","type":"int"}]}`
+	for i := 1; i < 40; i++ {
+		doubling = fmt.Sprintf(`{"type":"record","name":"B%d","fields":[{"name":"a","type":%s},{"name":"b","type":"B%d"}]}`, i, doubling, i-1)
+	}
+	var branches []string
+	for i := range 5000 {
+		branches = append(branches, fmt.Sprintf(`{"type":"enum","name":"E%d","symbols":["A"]}`, i))
+	}
+	wide := "[" + strings.Join(branches, ",") + "]"
+	refs := strings.Repeat(`{"name":"x","subject":"nested","version":1},`, 10_000)
+	began := time.Now()
+	for name, text := range map[string]string{"deep": deep, "nested": nested, "doubling": doubling, "wide": wide, "lists": strings.Repeat("[", 400_000)} {
+		for range 2 { // the second is compared with the first
+			if status, got := r.ask("POST", "/subjects/"+name+"/versions", request(text)); status != 200 && status != 422 {
+				t.Errorf("%s: %d %.200s", name, status, got)
+			}
+			if status, got := r.ask("POST", "/compatibility/subjects/"+name+"/versions?verbose=true", request(text)); status != 200 {
+				t.Errorf("%s: %d %.200s", name, status, got)
+			}
+		}
+	}
+	body := `{"schema":"\"int\"","references":[` + refs[:len(refs)-1] + `]}`
+	if status, got := r.ask("POST", "/subjects/refs/versions", body); status != 200 && status != 422 {
+		t.Errorf("references: %d %.200s", status, got)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,26 +1,10 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 )
-
-// bodyLimit is the largest request taken.
-const bodyLimit = 1 << 20
-
-const mediaType = "application/vnd.schemaregistry.v1+json"
-
-// mediaTypes are taken for a body. The last is what some clients send that do
-// not say.
-func mediaTypes() []string {
-	return []string{mediaType, "application/vnd.schemaregistry+json", "application/json", "application/octet-stream"}
-}
 
 // text is an answer that is sent as it is.
 type text string
@@ -43,23 +27,31 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /subjects/{s}/versions/{v}/referencedby": s.getReferrers,
 
 		"GET /schemas":                   s.listSchemas,
-		"GET /schemas/types":             func(*http.Request) (any, error) { return []string{kindAvro}, nil },
+		"GET /schemas/types":             s.getTypes,
 		"GET /schemas/ids/{id}":          s.getSchema,
 		"GET /schemas/ids/{id}/schema":   s.getSchemaText,
 		"GET /schemas/ids/{id}/subjects": s.getSchemaSubjects,
 		"GET /schemas/ids/{id}/versions": s.getSchemaVersions,
 
-		"GET /config":        s.getGlobalLevel,
-		"PUT /config":        s.putLevel,
-		"DELETE /config":     s.deleteLevel,
-		"GET /config/{s}":    s.getLevel,
-		"PUT /config/{s}":    s.putLevel,
-		"DELETE /config/{s}": s.deleteLevel,
+		"GET /schemas/guids/{guid}":     s.getByGUID,
+		"GET /schemas/guids/{guid}/ids": s.getIDsByGUID,
 
-		"GET /mode":     s.getMode,
-		"GET /mode/{s}": s.getMode,
-		"PUT /mode":     s.putMode,
-		"PUT /mode/{s}": s.putMode,
+		"GET /config":        s.getConfig,
+		"PUT /config":        s.putConfig,
+		"DELETE /config":     s.deleteConfig,
+		"GET /config/{s}":    s.getConfig,
+		"PUT /config/{s}":    s.putConfig,
+		"DELETE /config/{s}": s.deleteConfig,
+
+		"GET /mode":        s.getMode,
+		"PUT /mode":        s.putMode,
+		"DELETE /mode":     s.deleteMode,
+		"GET /mode/{s}":    s.getMode,
+		"PUT /mode/{s}":    s.putMode,
+		"DELETE /mode/{s}": s.deleteMode,
+
+		"GET /contexts":        s.listContexts,
+		"DELETE /contexts/{c}": s.deleteContext,
 
 		"POST /compatibility/subjects/{s}/versions":     s.checkAll,
 		"POST /compatibility/subjects/{s}/versions/{v}": s.checkOne,
@@ -78,6 +70,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if misnamed(r, s.cfg.Hosts) {
 		s.fail(w, r, refuse(http.StatusMisdirectedRequest, "On this machine the registry is asked as localhost or by address, not as '%.64s'", r.Host))
+		return
+	}
+	if err := s.cfg.Auth.check(r); err != nil {
+		w.Header().Set("WWW-Authenticate", s.cfg.Auth.challenge())
+		s.fail(w, r, err)
 		return
 	}
 	select {
@@ -152,55 +149,4 @@ func contentType(r *http.Request) string {
 		return "application/json"
 	}
 	return mediaType
-}
-
-// readBody reads a request into v. Fields it does not know are passed over:
-// newer clients send them.
-func readBody(r *http.Request, v any) error {
-	if ct := r.Header.Get("Content-Type"); ct != "" {
-		kind, _, err := mime.ParseMediaType(ct)
-		if err != nil || !slices.Contains(mediaTypes(), kind) {
-			return refuse(http.StatusUnsupportedMediaType, "HTTP 415 Unsupported Media Type; send Content-Type: %s", mediaType)
-		}
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, bodyLimit))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return refuse(http.StatusRequestEntityTooLarge, "The request is larger than %d bytes", bodyLimit)
-	}
-	if err != nil {
-		return refuse(http.StatusBadRequest, "The request broke off")
-	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: %s", err)
-	}
-	return nil
-}
-
-func flag(r *http.Request, name string) bool {
-	on, _ := strconv.ParseBool(r.URL.Query().Get(name))
-	return on
-}
-
-// page cuts a list by the query's offset and limit.
-func page[T any](r *http.Request, all []T) ([]T, error) {
-	offset, limit := 0, -1
-	for name, n := range map[string]*int{"offset": &offset, "limit": &limit} {
-		q := r.URL.Query().Get(name)
-		if q == "" {
-			continue
-		}
-		var err error
-		if *n, err = strconv.Atoi(q); err != nil {
-			return nil, refuse(http.StatusBadRequest, "%s: want a whole number", name)
-		}
-	}
-	all = all[min(max(offset, 0), len(all)):]
-	if limit > 0 && limit < len(all) {
-		all = all[:limit]
-	}
-	if all == nil {
-		all = []T{}
-	}
-	return all, nil
 }

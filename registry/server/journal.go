@@ -93,7 +93,7 @@ func keepHighest(st *state) ([]draft, error) {
 	if _, there := st.byID[st.highest]; there || st.highest == 0 {
 		return nil, nil
 	}
-	return []draft{{noopKey(), encode(noopValue{st.highest})}}, nil
+	return []draft{{highestKey(), encode(noopValue{st.highest})}}, nil
 }
 
 // commit writes drafts in one go, reads them back and says whether all hold.
@@ -131,8 +131,8 @@ func (s *Server) commit(ctx context.Context, mark stamp, drafts ...draft) (bool,
 	}
 }
 
-// write has decide look at the state and say what to write, until that holds;
-// nothing to write is a decision too. One write at a time: what the next one
+// write has decide look at the state and say what to change, until that holds;
+// nothing to change is a decision too. One write at a time: what the next one
 // decides on must have been read back.
 func (s *Server) write(ctx context.Context, decide func(*state) ([]draft, error)) error {
 	if drafts, _, err := s.decide(decide); err != nil || len(drafts) == 0 {

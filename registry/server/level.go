@@ -9,90 +9,107 @@ import (
 )
 
 // Confluent names the level differently in what it takes and what it gives.
-type levelRequest struct {
-	Level string `json:"compatibility"`
+type configRequest struct {
+	Level     string `json:"compatibility,omitempty"`
+	Normalize *bool  `json:"normalize,omitempty"`
 }
 
-type levelAnswer struct {
-	Level compat.Level `json:"compatibilityLevel"`
+type configAnswer struct {
+	Level     compat.Level `json:"compatibilityLevel,omitempty"`
+	Normalize *bool        `json:"normalize,omitempty"`
 }
 
-func (s *Server) getGlobalLevel(*http.Request) (any, error) {
-	s.state.mu.RLock()
-	defer s.state.mu.RUnlock()
-	return levelAnswer{s.state.level}, nil
-}
-
-func (s *Server) getLevel(r *http.Request) (any, error) {
-	name := r.PathValue("s")
-	s.state.mu.RLock()
-	defer s.state.mu.RUnlock()
-	if sub := s.state.subjects[name]; sub != nil && sub.level != "" {
-		return levelAnswer{sub.level}, nil
+func (r rules) answer() configAnswer {
+	out := configAnswer{Level: r.level()}
+	if r.config != nil {
+		out.Normalize = r.config.Normalize
 	}
-	if flag(r, "defaultToGlobal") {
-		return levelAnswer{s.state.level}, nil
+	return out
+}
+
+// global is the config for all, where the level is never missing.
+func (st *state) global() configAnswer {
+	out := st.rules.answer()
+	out.Level = st.levelOf("")
+	return out
+}
+
+func (s *Server) getConfig(r *http.Request) (any, error) {
+	name, err := subjectOf(r)
+	if err != nil {
+		return nil, err
+	}
+	s.state.mu.RLock()
+	defer s.state.mu.RUnlock()
+	own := s.state.subjects[name].own()
+	switch {
+	case name == "":
+		return s.state.global(), nil
+	case own.config != nil:
+		return own.answer(), nil
+	case flag(r, "defaultToGlobal"):
+		return s.state.global(), nil
 	}
 	return nil, refuse(codeNoSubjectLevel, "Subject '%s' does not have subject-level compatibility configured", name)
 }
 
-func (s *Server) putLevel(r *http.Request) (any, error) {
-	var in levelRequest
+func (s *Server) putConfig(r *http.Request) (any, error) {
+	name, err := subjectOf(r)
+	if err != nil {
+		return nil, err
+	}
+	var in configRequest
 	if err := readBody(r, &in); err != nil {
 		return nil, err
 	}
 	level, ok := compat.ParseLevel(in.Level)
-	if !ok {
-		return nil, refuse(codeInvalidLevel, "Invalid compatibility level %.32q. Valid values are %s",
+	if !ok && (in.Level != "" || in.Normalize == nil) {
+		return nil, refuse(codeInvalidLevel, "Invalid compatibility level %.32q. Valid values of \"compatibility\" are %s",
 			in.Level, strings.Trim(fmt.Sprint(compat.Levels()), "[]"))
 	}
-	if err := checkSubject(r.PathValue("s")); err != nil {
-		return nil, err
-	}
-	err := s.write(r.Context(), func(*state) ([]draft, error) {
-		return []draft{{configKey(r.PathValue("s")), encode(levelAnswer{level})}}, nil
+	var out configRequest
+	err = s.write(r.Context(), func(st *state) ([]draft, error) {
+		if err := st.writable(name); err != nil {
+			return nil, err
+		}
+		own := st.rules
+		if name != "" {
+			own = st.subjects[name].own()
+		}
+		next := configValue{}
+		if own.config != nil {
+			next = *own.config // what is not named stays
+		}
+		if ok {
+			next.Level = string(level)
+		}
+		if in.Normalize != nil {
+			next.Normalize = in.Normalize
+		}
+		out = configRequest{next.Level, next.Normalize}
+		return []draft{{ruleKey(keyConfig, name), rules{config: &next}.value(keyConfig, name)}}, nil
 	})
-	return levelRequest{string(level)}, err
+	return out, err
 }
 
-func (s *Server) deleteLevel(r *http.Request) (any, error) {
-	name := r.PathValue("s")
-	var old levelAnswer
-	err := s.write(r.Context(), func(st *state) ([]draft, error) {
-		old.Level = st.level
-		if name != "" {
-			sub := st.subjects[name]
-			if sub == nil || sub.level == "" {
+func (s *Server) deleteConfig(r *http.Request) (any, error) {
+	name, err := subjectOf(r)
+	if err != nil {
+		return nil, err
+	}
+	var old configAnswer
+	err = s.write(r.Context(), func(st *state) ([]draft, error) {
+		if old = st.global(); name != "" {
+			own := st.subjects[name].own()
+			if own.config == nil {
 				return nil, noSubject(name)
 			}
-			old.Level = sub.level
+			old = own.answer()
 		}
-		return []draft{{configKey(name), nil}}, nil
+		if err := st.writable(name); err != nil {
+			return nil, err
+		}
+		return st.unset(keyConfig, name), nil
 	})
 	return old, err
-}
-
-type modeBody struct {
-	Mode string `json:"mode"`
-}
-
-const modeReadWrite = "READWRITE"
-
-func (s *Server) getMode(r *http.Request) (any, error) {
-	if name := r.PathValue("s"); name != "" && !flag(r, "defaultToGlobal") {
-		return nil, refuse(codeNoSubjectMode, "Subject '%s' does not have subject-level mode configured", name)
-	}
-	return modeBody{modeReadWrite}, nil
-}
-
-// putMode lets a tool have the one mode there is.
-func (s *Server) putMode(r *http.Request) (any, error) {
-	var in modeBody
-	if err := readBody(r, &in); err != nil {
-		return nil, err
-	}
-	if in.Mode != modeReadWrite {
-		return nil, refuse(codeInvalidMode, "Invalid mode %.32q. The only one of this registry is %s", in.Mode, modeReadWrite)
-	}
-	return in, nil
 }

@@ -11,13 +11,10 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/sr"
-	"go.uber.org/goleak"
 
 	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/registry/server"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // registry is a running server under test.
 type registry struct {
@@ -30,7 +27,13 @@ type registry struct {
 
 func start(t *testing.T, e *brokertest.Engine, topic string) *registry {
 	t.Helper()
-	s := server.New(e.Config, server.Config{Topic: topic, Capabilities: e.Capabilities, Logger: e.Logger})
+	return startWith(t, e, server.Config{Topic: topic})
+}
+
+func startWith(t *testing.T, e *brokertest.Engine, cfg server.Config) *registry {
+	t.Helper()
+	cfg.Capabilities, cfg.Logger = e.Capabilities, e.Logger
+	s := server.New(e.Config, cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

@@ -28,8 +28,19 @@ func steps() *rapid.Generator[[]step] {
 		text := fmt.Sprintf(`{"type":"record","name":"T","fields":[{"name":"f%d","type":"int"}]}`, rapid.IntRange(0, 9).Draw(t, "schema"))
 		body, _ := json.Marshal(map[string]string{"schema": text})
 		register := step{http.MethodPost, subject + "/versions", text, string(body)}
+		mode := strings.Replace(subject, "subjects", "mode", 1)
+		chosen, _ := json.Marshal(map[string]any{"schema": text, "id": 100 + rapid.IntRange(0, 5).Draw(t, "id")})
+		referring, _ := json.Marshal(map[string]any{"schema": `{"type":"record","name":"R","fields":[{"name":"t","type":"T"}]}`, "references": []reference{{"T", "two", 1}}})
 		return rapid.SampledFrom([]step{
-			register, register, register,
+			register, register, register, register, register, register,
+			{http.MethodPost, subject + "/versions", "", string(chosen)},
+			{http.MethodPost, "/subjects/four/versions", "", string(referring)},
+			{http.MethodDelete, "/subjects/four", "", ""},
+			{http.MethodPut, mode, "", `{"mode":"READONLY"}`},
+			{http.MethodPut, mode + "?force=true", "", `{"mode":"IMPORT"}`},
+			{http.MethodDelete, mode, "", ""},
+			{http.MethodDelete, mode, "", ""},
+			{http.MethodPut, "/config", "", `{"compatibility":"NONE"}`},
 			{http.MethodDelete, subject, "", ""},
 			{http.MethodDelete, subject + "?permanent=true", "", ""},
 			{http.MethodDelete, subject + "/versions/latest", "", ""},
@@ -37,7 +48,7 @@ func steps() *rapid.Generator[[]step] {
 			{http.MethodPut, strings.Replace(subject, "subjects", "config", 1), "", `{"compatibility":"NONE"}`},
 			{http.MethodDelete, strings.Replace(subject, "subjects", "config", 1), "", ""},
 		}).Draw(t, "step")
-	}), 5, 25)
+	}), 10, 40)
 }
 
 func do(s *Server, st step) (int, string) {
@@ -149,9 +160,9 @@ func (st *state) dump() string {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 	var b strings.Builder
-	fmt.Fprintln(&b, st.level, "dirty", len(st.dirty))
-	for _, name := range st.names(func(s *subject) bool { return len(s.versions) > 0 || s.level != "" }) {
-		fmt.Fprintln(&b, name, st.subjects[name].level)
+	fmt.Fprintln(&b, st.levelOf(""), st.modeOf(""), "dirty", len(st.dirty))
+	for _, name := range st.list("", func(s *subject) bool { return len(s.versions) > 0 || s.config != nil || s.mode != "" }) {
+		fmt.Fprintln(&b, name, st.subjects[name].level(), st.subjects[name].mode)
 		for _, v := range st.subjects[name].versions {
 			fmt.Fprintln(&b, " ", v.number, v.id, v.text, v.deleted)
 		}

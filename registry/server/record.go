@@ -3,17 +3,16 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Kinds of records in the topic, as Confluent names them.
 const (
 	keySchema        = "SCHEMA"
 	keyConfig        = "CONFIG"
+	keyMode          = "MODE"
 	keyDeleteSubject = "DELETE_SUBJECT"
+	keyClearSubject  = "CLEAR_SUBJECT"
 	keyNoop          = "NOOP"
 )
 
@@ -30,25 +29,37 @@ func schemaKey(subject string, version int) []byte {
 	return encode(recordKey{keySchema, &subject, version, 1})
 }
 
-// configKey is the key of a subject's level, or with "" of the global one,
-// whose subject Confluent writes as null.
-func configKey(subject string) []byte {
+// ruleKey is the key of a subject's config or mode, or with "" of the global
+// one, which has no subject. Confluent wrote that as null until 2021.
+func ruleKey(kind, subject string) []byte {
 	if subject == "" {
-		return []byte(`{"keytype":"CONFIG","subject":null,"magic":0}`)
+		return encode(recordKey{Type: kind})
 	}
-	return encode(recordKey{Type: keyConfig, Subject: &subject})
+	return encode(recordKey{Type: kind, Subject: &subject})
 }
 
+// noopKey is the key of the record by which a registry finds the end of the
+// topic.
 func noopKey() []byte { return []byte(`{"keytype":"NOOP","magic":0}`) }
 
+// highestKey is the key of the highest id given. Confluent reads it as another
+// NOOP, whose value it passes over; where the topic is compacted it is another
+// key, so that the next registry to start does not write over it.
+func highestKey() []byte { return []byte(`{"magic":0,"keytype":"NOOP"}`) }
+
+// The fields of a value stand in Confluent's order. Those that are raw are
+// kept as they came: they mean something to Confluent's registry or to its
+// clients, and would be lost when a record is written anew.
 type schemaValue struct {
-	Subject    string      `json:"subject"`
-	Version    int         `json:"version"`
-	ID         int         `json:"id"`
-	Type       string      `json:"schemaType,omitempty"`
-	References []reference `json:"references,omitempty"`
-	Schema     string      `json:"schema"`
-	Deleted    bool        `json:"deleted"`
+	Subject    string          `json:"subject"`
+	Version    int             `json:"version"`
+	ID         int             `json:"id"`
+	Type       string          `json:"schemaType,omitempty"`
+	References []reference     `json:"references,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Rules      json.RawMessage `json:"ruleSet,omitempty"`
+	Schema     string          `json:"schema"`
+	Deleted    bool            `json:"deleted"`
 }
 
 type reference struct {
@@ -58,12 +69,34 @@ type reference struct {
 }
 
 type configValue struct {
-	Level string `json:"compatibilityLevel"`
+	Subject            string          `json:"subject,omitempty"`
+	Alias              json.RawMessage `json:"alias,omitempty"`
+	AliasForDeks       json.RawMessage `json:"aliasForDeks,omitempty"`
+	Normalize          *bool           `json:"normalize,omitempty"`
+	ValidateFields     json.RawMessage `json:"validateFields,omitempty"`
+	ValidateNewSchemas json.RawMessage `json:"validateNewSchemas,omitempty"`
+	ValidateRules      json.RawMessage `json:"validateRules,omitempty"`
+	Level              string          `json:"compatibilityLevel,omitempty"`
+	Policy             json.RawMessage `json:"compatibilityPolicy,omitempty"`
+	Group              json.RawMessage `json:"compatibilityGroup,omitempty"`
+	DefaultMetadata    json.RawMessage `json:"defaultMetadata,omitempty"`
+	OverrideMetadata   json.RawMessage `json:"overrideMetadata,omitempty"`
+	DefaultRuleSet     json.RawMessage `json:"defaultRuleSet,omitempty"`
+	OverrideRuleSet    json.RawMessage `json:"overrideRuleSet,omitempty"`
+}
+
+type modeValue struct {
+	Subject string `json:"subject,omitempty"`
+	Mode    mode   `json:"mode"`
 }
 
 type deleteSubjectValue struct {
 	Subject string `json:"subject"`
 	Version int    `json:"version"`
+}
+
+type clearSubjectValue struct {
+	Subject string `json:"subject"`
 }
 
 // noopValue keeps the highest id given from being given again once its schema
@@ -85,44 +118,3 @@ func encode(v any) []byte {
 
 // draft is a record to be written; a nil value deletes its key.
 type draft struct{ key, value []byte }
-
-const stampHeader = "waybill-write"
-
-// intent is why a record was written.
-type intent string
-
-const (
-	change intent = "change"
-	// keep writes again what holds under its key, hidden by a refused record.
-	keep intent = "keep"
-	// void deletes a refused record, not whatever else has its key.
-	void intent = "void"
-)
-
-// stamp says under which sight of the topic a record was written. A record
-// without one comes from another registry and is taken at its word.
-type stamp struct {
-	token string // one write of one server, which may be several records
-	after int64  // the last offset the writer had read
-	intent
-}
-
-func (s stamp) header() kgo.RecordHeader {
-	v := fmt.Sprintf("%s %d %s", s.token, s.after, s.intent)
-	return kgo.RecordHeader{Key: stampHeader, Value: []byte(v)}
-}
-
-func readStamp(r *kgo.Record) (stamp, bool) {
-	for _, h := range r.Headers {
-		if h.Key != stampHeader {
-			continue
-		}
-		parts := strings.Fields(string(h.Value))
-		if len(parts) != 3 {
-			return stamp{}, false
-		}
-		after, err := strconv.ParseInt(parts[1], 10, 64)
-		return stamp{parts[0], after, intent(parts[2])}, err == nil
-	}
-	return stamp{}, false
-}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -9,45 +11,109 @@ import (
 
 // schemaRequest is a schema as a client sends it.
 type schemaRequest struct {
-	Schema     string      `json:"schema"`
-	Type       string      `json:"schemaType"`
-	References []reference `json:"references"`
-	ID         int         `json:"id"`
+	Schema     string          `json:"schema"`
+	Type       string          `json:"schemaType"`
+	References []reference     `json:"references"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Rules      json.RawMessage `json:"ruleSet"`
+	ID         int             `json:"id"`
+	Version    int             `json:"version"`
 }
 
-// readSchema reads the schema of a request.
-func (s *Server) readSchema(r *http.Request) (*content, error) {
+// asked is a schema of a request, with the id and the version it shall have,
+// 0 where the registry gives them.
+type asked struct {
+	*content
+	id, number int
+}
+
+// readSchema reads the schema of a request for a subject.
+func (s *Server) readSchema(r *http.Request) (asked, error) {
 	var in schemaRequest
 	if err := readBody(r, &in); err != nil {
-		return nil, err
+		return asked{}, err
 	}
-	if err := checkKind(in.Type); err != nil {
-		return nil, err
+	lang, err := languageOf(kindIn(in.Type))
+	if err != nil {
+		return asked{}, err
 	}
 	if strings.TrimSpace(in.Schema) == "" {
-		return nil, refuse(codeInvalidSchema, "Empty schema")
+		return asked{}, refuse(codeInvalidSchema, "Empty schema")
 	}
-	if in.ID > 0 {
-		return nil, refuse(codeNotPermitted, "Ids are given by the registry; a chosen id needs mode IMPORT, which it does not have")
+	if in.ID > math.MaxInt32 || in.Version > math.MaxInt32 {
+		return asked{}, refuse(codeInvalidSchema, "An id and a version are at most 2^31-1")
 	}
-	c := newContent(in.Schema, in.References)
+	for _, raw := range []json.RawMessage{present(in.Metadata), present(in.Rules)} {
+		if raw != nil && raw[0] != '{' {
+			return asked{}, refuse(codeInvalidSchema, "metadata and ruleSet must be JSON objects")
+		}
+	}
+	c := &content{
+		kind: kindIn(in.Type), text: lang.compact(in.Schema), refs: in.References,
+		metadata: compactJSON(in.Metadata), rules: compactJSON(in.Rules),
+	}
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
+	if c = s.state.known(c); c.id == 0 { // else it was understood when it came, or must be found as it is
+		if err := s.state.understand(c); err != nil {
+			return asked{}, err
+		}
+	}
+	out := asked{content: c, id: max(in.ID, 0), number: max(in.Version, 0)}
+	name, err := subjectOf(r)
+	if err == nil && (flag(r, "normalize") || s.state.normalizes(name)) {
+		out.content, err = s.state.normalized(c)
+	}
+	return out, err
+}
+
+// known is the content that is kept already and says the same, letter by
+// letter: it may have been read before.
+func (st *state) known(c *content) *content {
+	if there := st.byID[st.ids[c.identity()]]; there != nil {
+		return there
+	}
+	return c
+}
+
+// understand reads a schema that a client sent, and what it refers to.
+func (st *state) understand(c *content) error {
 	for _, ref := range c.refs {
-		if v := s.state.find(ref.Subject, ref.Version); v == nil || v.deleted {
-			return nil, refuse(codeInvalidSchema,
+		if v := st.find(ref.Subject, ref.Version); v == nil || v.deleted {
+			return refuse(codeInvalidSchema,
 				"No schema reference found for subject \"%s\" and version %d; register it first", ref.Subject, ref.Version)
 		}
 	}
-	if _, err := s.state.compile(c); err != nil {
-		return nil, refuse(codeInvalidSchema, "Invalid schema: %s", err)
+	if _, err := st.compile(c); err != nil {
+		return refuse(codeInvalidSchema, "Invalid schema: %s", err)
 	}
-	if flag(r, "normalize") && len(c.refs) == 0 {
-		normal := newContent(c.canon(), nil)
-		_, err := s.state.compile(normal)
-		return normal, err
+	return nil
+}
+
+// normalized is c in normal form. One with references stays as it is: what
+// they hold would become part of it.
+func (st *state) normalized(c *content) (*content, error) {
+	if len(c.refs) > 0 {
+		return c, nil
 	}
-	return c, nil
+	if _, err := st.compile(c); err != nil {
+		return c, nil //nolint:nilerr // what is kept and not understood is found as it is
+	}
+	text, err := c.normal()
+	if err != nil {
+		return c, nil //nolint:nilerr // a schema that has no normal form is its own
+	}
+	out := &content{kind: c.kind, text: text, metadata: c.metadata, rules: c.rules}
+	return out, st.understand(out)
+}
+
+// compactJSON leaves out the white space of an object that is kept as it came.
+func compactJSON(raw json.RawMessage) json.RawMessage {
+	var short bytes.Buffer
+	if raw = present(raw); raw == nil || json.Compact(&short, raw) != nil {
+		return raw
+	}
+	return short.Bytes()
 }
 
 // latestVersion stands for the highest version not deleted.

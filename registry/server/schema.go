@@ -1,14 +1,15 @@
 package server
 
 import (
-	"bytes"
+	"crypto/md5" //nolint:gosec // Confluent's name of a schema, which nothing rests on
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/twmb/avro"
+	"github.com/google/uuid"
 )
 
 // referenceDepth bounds chains of references.
@@ -16,71 +17,79 @@ const referenceDepth = 32
 
 // content is a schema's text and what it refers to, apart from any subject.
 type content struct {
-	id    int
-	kind  string // "" for Avro, as in the topic
-	text  string
-	refs  []reference
-	users int // versions, deleted ones too
+	id   int
+	kind string // "" for Avro, as in the topic
+	text string
+	refs []reference
+	// What Confluent's data contracts add. It is kept and handed out as it
+	// came; it takes effect in clients, not here.
+	metadata, rules json.RawMessage
+	users           int // versions, deleted ones too
 
 	once     sync.Once
-	parsed   *avro.Schema
+	parsed   meaning
 	parseErr error
-	canon    func() string
+	normal   func() (string, error)
 }
 
-// kindAvro is the one kind there is. Another kind is a case here and where a
-// content is compiled and compared.
-const kindAvro = "AVRO"
+// digest tells contents apart: one digest, one id. It stands for the text, so
+// that an index over all schemas does not hold their texts twice.
+type digest [sha256.Size]byte
 
-func checkKind(kind string) error {
-	switch kind {
-	case "", kindAvro:
-		return nil
-	default:
-		return refuse(codeInvalidSchema, "Schemas of type %.32s are not supported by this registry, only %s", kind, kindAvro)
+func (c *content) identity() digest {
+	h := sha256.New()
+	for _, part := range []string{c.kind, c.text, string(c.metadata), string(c.rules)} {
+		h.Write(binary.AppendUvarint(nil, uint64(len(part))))
+		h.Write([]byte(part))
 	}
-}
-
-// newContent takes the text as it was written, without the white space.
-func newContent(text string, refs []reference) *content {
-	var short bytes.Buffer
-	if json.Compact(&short, []byte(text)) == nil {
-		text = short.String()
+	if len(c.refs) > 0 {
+		h.Write(encode(c.refs))
 	}
-	return &content{text: text, refs: refs}
+	return digest(h.Sum(nil))
 }
 
-// identity tells contents apart: one identity, one id.
-func (c *content) identity() string {
-	if len(c.refs) == 0 {
-		return c.kind + "\x00" + c.text
+// guid is Confluent's name for a text with its references.
+func (c *content) guid() uuid.UUID {
+	h := md5.New() //nolint:gosec // as above
+	h.Write([]byte(c.text))
+	for _, r := range c.refs {
+		h.Write([]byte(r.Name + r.Subject))
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(r.Version)))
 	}
-	return c.kind + "\x00" + c.text + "\x00" + string(encode(c.refs))
+	return uuid.UUID(h.Sum(nil))
 }
 
-// compile parses the schema, once, after those it refers to. It is parsed late
+// compile reads the schema, once, after those it refers to. It is read late
 // since most of a large registry is only ever handed out as text, and since an
 // old registry may have taken what no longer parses. The caller holds the
 // state's lock.
-func (st *state) compile(c *content) (*avro.Schema, error) {
+func (st *state) compile(c *content) (meaning, error) {
 	c.once.Do(func() {
-		c.parsed, c.parseErr = st.parse(c, &reading{done: map[*content]bool{}}, 0)
-		c.canon = sync.OnceValue(func() string { return canonical(c.parsed, c.text) })
+		lang, err := languageOf(c.kind)
+		if err != nil {
+			c.parseErr = err
+			return
+		}
+		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[*content]bool{}}, 0)
+		if c.parseErr == nil {
+			c.normal = sync.OnceValues(c.parsed.normal)
+		}
 	})
 	return c.parsed, c.parseErr
 }
 
-// reading is a schema in the course of being parsed. What several references
-// lead to is parsed once: where each of a row of schemas refers to the one
-// before it twice, the ways to the first double with every schema.
-type reading struct {
-	known avro.SchemaCache
-	done  map[*content]bool
+// walk goes over a schema and what it refers to. What several references lead
+// to is read once: where each of a row of schemas refers to the one before it
+// twice, the ways to the first double with every schema.
+type walk struct {
+	reading
+	kind string
+	done map[*content]bool
 }
 
-func (st *state) parse(c *content, so *reading, depth int) (*avro.Schema, error) {
-	if err := checkKind(c.kind); err != nil {
-		return nil, err
+func (st *state) parse(c *content, w *walk, depth int) (meaning, error) {
+	if c.kind != w.kind {
+		return nil, fmt.Errorf("it is of type %s", c.kind)
 	}
 	if depth > referenceDepth {
 		return nil, fmt.Errorf("references go deeper than %d", referenceDepth)
@@ -90,61 +99,37 @@ func (st *state) parse(c *content, so *reading, depth int) (*avro.Schema, error)
 		if v == nil {
 			return nil, fmt.Errorf("reference %q: subject %q has no version %d", ref.Name, ref.Subject, ref.Version)
 		}
-		if so.done[v.content] {
+		if w.done[v.content] {
 			continue
 		}
-		if _, err := st.parse(v.content, so, depth+1); err != nil {
+		if _, err := st.parse(v.content, w, depth+1); err != nil {
 			return nil, fmt.Errorf("reference %q: %w", ref.Name, err)
 		}
 	}
-	so.done[c] = true
-	return so.known.Parse(c.text)
+	w.done[c] = true
+	return w.read(c.text, c.id > 0)
 }
 
-// canonical writes a schema anew, keeping documentation, defaults, aliases and
-// properties: texts that differ only in white space, the order of attributes
-// or the place of the namespace become one.
-func canonical(s *avro.Schema, text string) string {
-	if s == nil {
-		return text
-	}
-	root := s.Root()
-	splitNames(root)
-	again, err := root.Schema()
-	if err != nil {
-		return text
-	}
-	return again.String()
-}
-
-// splitNames gives every name its one spelling: namespace apart.
-func splitNames(n *avro.SchemaNode) {
-	if i := strings.LastIndexByte(n.Name, '.'); i >= 0 {
-		n.Namespace, n.Name = n.Name[:i], n.Name[i+1:]
-	}
-	for i := range n.Fields {
-		splitNames(&n.Fields[i].Type)
-	}
-	for i := range n.Branches {
-		splitNames(&n.Branches[i])
-	}
-	if n.Items != nil {
-		splitNames(n.Items)
-	}
-	if n.Values != nil {
-		splitNames(n.Values)
-	}
-}
-
-// same is whether two contents say the same.
-func (st *state) same(a, b *content) bool {
-	if !slices.Equal(a.refs, b.refs) || a.kind != b.kind {
+// same is whether c, as asked for, is what is kept in there. Who sends no
+// metadata and no rules means the schema alone.
+func (st *state) same(there, c *content) bool {
+	if !slices.Equal(there.refs, c.refs) || there.kind != c.kind {
 		return false
 	}
-	if a.text == b.text {
+	if !c.plain() && (string(there.metadata) != string(c.metadata) || string(there.rules) != string(c.rules)) {
+		return false
+	}
+	if there.text == c.text {
 		return true
 	}
-	_, errA := st.compile(a)
-	_, errB := st.compile(b)
-	return errA == nil && errB == nil && a.canon() == b.canon()
+	_, errA := st.compile(there)
+	_, errB := st.compile(c)
+	if errA != nil || errB != nil {
+		return false
+	}
+	a, errA := there.normal()
+	b, errB := c.normal()
+	return errA == nil && errB == nil && a == b
 }
+
+func (c *content) plain() bool { return c.metadata == nil && c.rules == nil }

@@ -1,17 +1,24 @@
 package server
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 type schemaAnswer struct {
-	Type       string      `json:"schemaType,omitempty"`
-	Schema     string      `json:"schema"`
-	References []reference `json:"references,omitempty"`
-	MaxID      int         `json:"maxId,omitempty"`
+	Type       string          `json:"schemaType,omitempty"`
+	Schema     string          `json:"schema"`
+	References []reference     `json:"references,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Rules      json.RawMessage `json:"ruleSet,omitempty"`
+	MaxID      int             `json:"maxId,omitempty"`
+}
+
+func (c *content) answer() schemaAnswer {
+	return schemaAnswer{Type: c.kind, Schema: c.text, References: c.refs, Metadata: c.metadata, Rules: c.rules}
 }
 
 // content finds the schema with the id of a path, deleted softly or not: a
@@ -33,7 +40,7 @@ func (s *Server) getSchema(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := schemaAnswer{Type: c.kind, Schema: c.text, References: c.refs}
+	out := c.answer()
 	if flag(r, "fetchMaxId") {
 		out.MaxID = s.state.highest
 	}
@@ -97,18 +104,37 @@ func (s *Server) getSchemaVersions(r *http.Request) (any, error) {
 }
 
 func (s *Server) listSchemas(r *http.Request) (any, error) {
-	prefix, deleted, latest := prefixOf(r), flag(r, "deleted"), flag(r, "latestOnly")
+	deleted, latest := flag(r, "deleted"), flag(r, "latestOnly")
+	offset, limit, err := window(r)
+	if err != nil {
+		return nil, err
+	}
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	var out []versionAnswer
-	for _, name := range s.state.names(func(sub *subject) bool { return strings.HasPrefix(sub.name, prefix) }) {
-		versions := s.state.subjects[name].live(deleted)
+	out := []versionAnswer{}
+	for sub := range s.state.each(prefixOf(r)) {
+		versions := sub.live(deleted)
 		if latest && len(versions) > 0 {
 			versions = versions[len(versions)-1:]
 		}
-		for _, v := range versions {
+		skipped := min(offset, len(versions))
+		offset -= skipped
+		for _, v := range versions[skipped:] {
+			if len(out) == limit {
+				return out, nil
+			}
 			out = append(out, v.answer())
 		}
 	}
-	return page(r, out)
+	return out, nil
+}
+
+// getTypes are the languages there are.
+func (s *Server) getTypes(*http.Request) (any, error) {
+	out := []string{}
+	for kind := range languages() {
+		out = append(out, cmp.Or(kind, kindAvro))
+	}
+	slices.Sort(out)
+	return out, nil
 }

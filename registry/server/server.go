@@ -23,6 +23,8 @@ type Config struct {
 	Compatibility compat.Level        // global level where nobody set one; BACKWARD if empty
 	Logger        *slog.Logger        // slog.Default() if nil
 
+	Auth Auth // who may ask; everybody if empty
+
 	// Hosts are names, in lower case, by which it may be asked on a loopback
 	// address besides localhost: that of a proxy before it which passes the
 	// client's Host on.

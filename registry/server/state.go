@@ -1,11 +1,11 @@
 package server
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
 
 	"github.com/waybillhq/waybill/registry/compat"
 )
@@ -15,21 +15,43 @@ type state struct {
 	mu       sync.RWMutex
 	subjects map[string]*subject
 	byID     map[int]*content
-	ids      map[string]int // by identity
-	level    compat.Level   // global
-	fallback compat.Level   // global, where the topic says nothing
-	highest  int            // id ever given
-	last     int64          // offset read last, -1 before the first
+	ids      map[digest]int
+	guids    map[uuid.UUID]int
+	used     map[int][]*version    // by id
+	refer    map[target][]*version // by what they refer to
+	rules    rules                 // global
+	fallback compat.Level          // global, where the topic says nothing
+	highest  int                   // id ever given
+	last     int64                 // offset read last, -1 before the first
+	ruled    claim                 // of the global rules
+	written  claim                 // of any schema
+	erased   claim                 // of any schema, for good
 	dirty    map[string]place
 	seen     map[string]struct{} // keys of records, as spelled
+	spelled  map[string][][]byte // other spellings of the keys of rules
+	names    atomic.Pointer[[]string]
 }
+
+// target is a version as references name it.
+type target struct {
+	subject string
+	number  int
+}
+
+// claim is the last record that changed something.
+type claim struct {
+	at int64  // offset, -1 for none
+	by string // token of its write
+}
+
+// missed tells whether a writer did not know of the change.
+func (c claim) missed(mark stamp) bool { return c.at > mark.after && c.by != mark.token }
 
 type subject struct {
 	name     string
-	versions []*version   // ascending, deleted ones too
-	level    compat.Level // "" for the global one
-	touched  int64        // offset of the last record that changed it
-	by       string       // token of that record
+	versions []*version // ascending, deleted ones too
+	rules
+	touched claim
 }
 
 type version struct {
@@ -44,13 +66,30 @@ func newState(fallback compat.Level) *state {
 	return &state{
 		subjects: map[string]*subject{},
 		byID:     map[int]*content{},
-		ids:      map[string]int{},
-		level:    fallback,
+		ids:      map[digest]int{},
+		guids:    map[uuid.UUID]int{},
+		used:     map[int][]*version{},
+		refer:    map[target][]*version{},
 		fallback: fallback,
 		last:     -1,
+		ruled:    claim{at: -1},
+		written:  claim{at: -1},
+		erased:   claim{at: -1},
 		dirty:    map[string]place{},
 		seen:     map[string]struct{}{},
+		spelled:  map[string][][]byte{},
 	}
+}
+
+// subject finds or makes a subject.
+func (st *state) subject(name string) *subject {
+	s := st.subjects[name]
+	if s == nil {
+		s = &subject{name: name, touched: claim{at: -1}}
+		st.subjects[name] = s
+		st.names.Store(nil)
+	}
+	return s
 }
 
 // find is a version, deleted or not, nil if there is none.
@@ -66,61 +105,18 @@ func (st *state) find(name string, number int) *version {
 	return s.versions[i]
 }
 
-// names are the subjects with a version that pick picks, in order.
-func (st *state) names(pick func(*subject) bool) []string {
-	out := []string{}
-	for _, name := range slices.Sorted(maps.Keys(st.subjects)) {
-		if pick(st.subjects[name]) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // live are the versions not deleted; with deleted, all.
 func (s *subject) live(deleted bool) []*version {
 	if s == nil {
 		return nil
 	}
-	if deleted {
+	if deleted || !slices.ContainsFunc(s.versions, func(v *version) bool { return v.deleted }) {
 		return s.versions
 	}
 	return slices.DeleteFunc(slices.Clone(s.versions), func(v *version) bool { return v.deleted })
 }
 
-// levelOf is the level that holds for a subject.
-func (st *state) levelOf(name string) compat.Level {
-	if s := st.subjects[name]; s != nil && s.level != "" {
-		return s.level
-	}
-	return st.level
-}
-
-// users are the versions with an id, by subject and number.
-func (st *state) users(id int, deleted bool) []*version {
-	return st.where(func(v *version) bool { return v.id == id && (deleted || !v.deleted) })
-}
-
-// referrers are the versions, not deleted, that refer to v.
-func (st *state) referrers(v *version) []*version {
-	return st.where(func(u *version) bool {
-		return !u.deleted && slices.ContainsFunc(u.refs, func(r reference) bool {
-			return r.Subject == v.subject && r.Version == v.number
-		})
-	})
-}
-
-func (st *state) where(pick func(*version) bool) []*version {
-	var out []*version
-	for _, s := range st.subjects {
-		for _, v := range s.versions {
-			if pick(v) {
-				out = append(out, v)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *version) int {
-		return cmp.Or(strings.Compare(a.subject, b.subject), a.number-b.number)
-	})
-	return out
+// alive is whether a version is left that is not deleted.
+func (s *subject) alive() bool {
+	return s != nil && slices.ContainsFunc(s.versions, func(v *version) bool { return !v.deleted })
 }

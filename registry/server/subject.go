@@ -6,57 +6,64 @@ import (
 )
 
 func (s *Server) listSubjects(r *http.Request) (any, error) {
-	prefix := prefixOf(r)
 	deleted, only := flag(r, "deleted"), flag(r, "deletedOnly")
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	return page(r, s.state.names(func(sub *subject) bool {
-		if !strings.HasPrefix(sub.name, prefix) {
-			return false
-		}
-		live := len(sub.live(false)) > 0
+	return page(r, s.state.list(prefixOf(r), func(sub *subject) bool {
 		if only {
-			return !live && len(sub.versions) > 0
+			return len(sub.versions) > 0 && !sub.alive()
 		}
-		return live || deleted && len(sub.versions) > 0
+		return sub.alive() || deleted && len(sub.versions) > 0
 	}))
 }
 
 // prefixOf is the prefix asked for. Confluent's ":*:" means every context, of
 // which there is one.
 func prefixOf(r *http.Request) string {
-	return strings.TrimPrefix(r.URL.Query().Get("subjectPrefix"), ":*:")
+	prefix := strings.TrimPrefix(r.URL.Query().Get("subjectPrefix"), ":*:")
+	return strings.TrimPrefix(prefix, defaultContext)
 }
 
 func (s *Server) listVersions(r *http.Request) (any, error) {
-	name := r.PathValue("s")
-	deleted, only := flag(r, "deleted"), flag(r, "deletedOnly")
+	name, err := subjectOf(r)
+	if err != nil {
+		return nil, err
+	}
+	deleted, only, negative := flag(r, "deleted"), flag(r, "deletedOnly"), flag(r, "deletedAsNegative")
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
+	all := s.state.subjects[name].live(deleted || only || negative)
+	if len(all) == 0 {
+		return nil, noSubject(name)
+	}
 	var numbers []int
-	for _, v := range s.state.subjects[name].live(deleted || only) {
-		if !only || v.deleted {
+	for _, v := range all {
+		switch {
+		case negative && v.deleted:
+			numbers = append(numbers, -v.number)
+		case negative || !only || v.deleted:
 			numbers = append(numbers, v.number)
 		}
-	}
-	if len(numbers) == 0 {
-		return nil, noSubject(name)
 	}
 	return page(r, numbers)
 }
 
-func (s *Server) version(r *http.Request) (*version, error) {
+func (s *Server) version(r *http.Request, deleted bool) (*version, error) {
 	number, err := versionOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return s.state.pick(r.PathValue("s"), number, flag(r, "deleted"))
+	name, err := subjectOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.state.pick(name, number, deleted)
 }
 
 func (s *Server) getVersion(r *http.Request) (any, error) {
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	v, err := s.version(r)
+	v, err := s.version(r, flag(r, "deleted"))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +73,7 @@ func (s *Server) getVersion(r *http.Request) (any, error) {
 func (s *Server) getVersionText(r *http.Request) (any, error) {
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	v, err := s.version(r)
+	v, err := s.version(r, flag(r, "deleted"))
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +84,12 @@ func (s *Server) getVersionText(r *http.Request) (any, error) {
 func (s *Server) getReferrers(r *http.Request) (any, error) {
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	v, err := s.version(r)
+	v, err := s.version(r, true)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int
-	for _, u := range s.state.referrers(v) {
+	for _, u := range s.state.referrers(v, flag(r, "deleted")) {
 		ids = append(ids, u.id)
 	}
 	return page(r, ids)

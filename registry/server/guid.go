@@ -1,0 +1,50 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+)
+
+type contextID struct {
+	Context string `json:"context"`
+	ID      int    `json:"id"`
+}
+
+type guidAnswer struct {
+	ID   int    `json:"id"`
+	GUID string `json:"guid"`
+	schemaAnswer
+}
+
+// byGUID finds a schema by Confluent's name of its text, which is the same in
+// every registry.
+func (s *Server) byGUID(r *http.Request) (*content, error) {
+	raw := r.PathValue("guid")
+	guid, err := uuid.Parse(raw)
+	c := s.state.byID[s.state.guids[guid]]
+	if err != nil || c == nil {
+		return nil, refuse(codeSchemaNotFound, "Schema %.64s not found", raw)
+	}
+	return c, nil
+}
+
+func (s *Server) getByGUID(r *http.Request) (any, error) {
+	s.state.mu.RLock()
+	defer s.state.mu.RUnlock()
+	c, err := s.byGUID(r)
+	if err != nil {
+		return nil, err
+	}
+	return guidAnswer{c.id, c.guid().String(), c.answer()}, nil
+}
+
+func (s *Server) getIDsByGUID(r *http.Request) (any, error) {
+	s.state.mu.RLock()
+	defer s.state.mu.RUnlock()
+	c, err := s.byGUID(r)
+	if err != nil {
+		return nil, err
+	}
+	return []contextID{{".", c.id}}, nil
+}
