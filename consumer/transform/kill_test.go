@@ -74,6 +74,7 @@ func TestMember(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	cfg := w.config()
 	cfg.Metrics, cfg.Member, cfg.MaxBatch = nil, a[5], 50
+	cfg.MaxBatchBytes = 4000 // so that some of what was read is left when a transaction ends
 	g := New(Deps{
 		Broker:  quick{broker.Config{Brokers: strings.Split(a[0], ","), Logger: quiet}, time.Second, []kgo.Opt{kgo.WithHooks(tr)}},
 		Decoder: registry.NewDecoder(w.schemas), Schemas: w.schemas,
@@ -240,6 +241,8 @@ func (w *world) members() (n int) {
 	return n
 }
 
+func small(c *Config) { c.MaxBatch, c.MaxBatchBytes = 30, 4000 }
+
 // Three members come and go under load.
 func TestARebalanceStormLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
@@ -247,13 +250,13 @@ func TestARebalanceStormLosesAndRepeatsNothing(t *testing.T) {
 	end := w.load()
 	var members []*member
 	for range 3 {
-		members = append(members, w.start(book(w.out), func(c *Config) { c.MaxBatch = 30 }))
+		members = append(members, w.start(book(w.out), small))
 	}
 	for range 8 {
 		i, before := rand.IntN(len(members)), w.figure("waybill_transform_made_total")
 		members[i].end(t)
 		w.until("the others go on", func() bool { return w.figure("waybill_transform_made_total") > before })
-		members[i] = w.start(book(w.out), func(c *Config) { c.MaxBatch = 30 })
+		members[i] = w.start(book(w.out), small)
 		if rand.IntN(2) == 0 {
 			continue // at once another one
 		}
