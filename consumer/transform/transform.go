@@ -73,7 +73,7 @@ type Config struct {
 	Outputs  []*event.Contract // of the events handlers make
 	Filter   consumer.Filter   // records it does not admit are passed over
 	Workers  int               // handlers running at once; default 8
-	MaxBatch int               // records of one transaction; default 2000
+	MaxBatch int               // records of one transaction; default 5000
 
 	// MaxBatchBytes is how much a transaction may read, and how much it may make;
 	// default 8 MiB. It is exceeded by what the handlers at work make, or by a
@@ -159,7 +159,7 @@ func (g *Group) check() error {
 
 func (c Config) withDefaults() Config {
 	or(&c.Workers, 8)
-	or(&c.MaxBatch, 2000)
+	or(&c.MaxBatch, 5000)
 	or(&c.MaxBatchBytes, 8<<20)
 	or(&c.MaxBatchTime, 500*time.Millisecond)
 	or(&c.Timeout, 30*time.Second)
