@@ -105,6 +105,7 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=4
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
+transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
 auto.create.topics.enable=false
 log.cleaner.dedupe.buffer.size=33554432
 PROPERTIES
