@@ -57,14 +57,15 @@ type worker struct {
 	handle Handler
 	cfg    WorkerConfig
 	leases *leases
+	hand   *hand
 	slots  chan struct{} // one for each message at work
-	freed  chan struct{}
 }
 
 // Work has the queue's messages worked on until ctx ends, and returns when all
-// it started has stopped. It takes no more messages than it works on, so that
-// workers of several processes have equal shares. The pool should have a
-// connection for each of cfg.Workers, and two.
+// it started has stopped. It takes no more messages than it works on, and of
+// quick ones as many more as it will have done within a fiftieth of a second,
+// so that workers of several processes have equal shares. The pool should have
+// a connection for each of cfg.Workers, and two.
 //
 // An outage of the database is waited for; what it interrupts is undone and
 // comes again.
@@ -79,7 +80,7 @@ func Work(ctx context.Context, q *Queue, handle Handler, cfg WorkerConfig) error
 	}
 	w := &worker{
 		q: q, handle: handle, cfg: cfg, leases: newLeases(q, lease, cfg.Logger),
-		slots: make(chan struct{}, cfg.Workers), freed: make(chan struct{}, 1),
+		hand: newHand(cfg.Workers), slots: make(chan struct{}, cfg.Workers),
 	}
 	// Handlers outlive ctx by the time they have to finish.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -111,12 +112,15 @@ func (q *Queue) leaseTime(ctx context.Context, asked time.Duration) (time.Durati
 	return milliseconds(ms), nil
 }
 
-// receive takes as many messages as there are free slots.
+// receive takes as many messages as there is room for.
 func (w *worker) receive(ctx, work context.Context, all *sync.WaitGroup) {
 	failing := false
-	for w.waitForSlot(ctx) {
-		free := cap(w.slots) - len(w.slots)
-		got, err := w.q.Receive(ctx, ReceiveOptions{Max: free, Wait: 5 * time.Second, Lease: w.leases.lease})
+	for {
+		room := w.hand.room(ctx)
+		if room == 0 {
+			return
+		}
+		got, err := w.q.Receive(ctx, ReceiveOptions{Max: room, Wait: 5 * time.Second, Lease: w.leases.lease})
 		if err != nil {
 			if ctx.Err() == nil && !failing {
 				w.cfg.Logger.WarnContext(ctx, "receive; tried again until it succeeds", "queue", w.q.cfg.Name, "error", err)
@@ -129,24 +133,38 @@ func (w *worker) receive(ctx, work context.Context, all *sync.WaitGroup) {
 		}
 		failing = false
 		if ctx.Err() != nil {
-			w.release(work, got)
+			w.release(work, got...)
 			return
 		}
+		w.hand.take(len(got))
 		for _, m := range got {
-			w.slots <- struct{}{}
 			held := w.leases.hold(work, m)
-			all.Go(func() { //nolint:contextcheck // its context is the lease's
-				defer w.free()
+			all.Go(func() {
 				defer held.letGo()
-				w.do(held, m)
+				w.hand.put(w.await(ctx, work, held, m))
 			})
 		}
 	}
 }
 
+// await does a message when it is its turn, and tells how long that took. One
+// that did not have its turn when the worker is to stop is given back.
+func (w *worker) await(ctx, work context.Context, held *lease, m Delivery) time.Duration {
+	select {
+	case w.slots <- struct{}{}:
+	case <-ctx.Done():
+		w.release(work, m)
+		return 0
+	}
+	defer func() { <-w.slots }()
+	begun := time.Now()
+	w.do(held, m) //nolint:contextcheck // its context is the lease's
+	return time.Since(begun)
+}
+
 // release gives messages back that came when the worker was to stop. If that
 // fails their leases end by themselves.
-func (w *worker) release(ctx context.Context, got []Delivery) {
+func (w *worker) release(ctx context.Context, got ...Delivery) {
 	receipts := make([]string, len(got))
 	for i, m := range got {
 		receipts[i] = m.Receipt
@@ -154,28 +172,6 @@ func (w *worker) release(ctx context.Context, got []Delivery) {
 	_, _ = bounded(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, w.q.Release(ctx, w.q.db, receipts...)
 	})
-}
-
-// waitForSlot is false if ctx ended.
-func (w *worker) waitForSlot(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		if len(w.slots) < cap(w.slots) {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-		case <-w.freed:
-		}
-	}
-	return false
-}
-
-func (w *worker) free() {
-	<-w.slots
-	select {
-	case w.freed <- struct{}{}:
-	default:
-	}
 }
 
 // do has one message handled, and gives it back if that failed.
