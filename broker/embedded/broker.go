@@ -99,7 +99,7 @@ func options(cfg Config, guard *listener) []kfake.Opt {
 		kfake.SyncWrites(),
 		kfake.DefaultNumPartitions(cfg.Partitions),
 		kfake.MaxVersions(versions()),
-		kfake.WithLogger(kfakeLogger{cfg.Logger}),
+		kfake.WithLogger(kfakeLogger{cfg.Logger, guard.broken}),
 		kfake.BrokerConfigs(map[string]string{
 			"message.max.bytes":          strconv.Itoa(int(cfg.MaxMessageBytes)),
 			"default.replication.factor": "1",
@@ -137,6 +137,20 @@ func (b *Broker) Client() broker.Config {
 // Capabilities are all off: see the package's limits.
 func (b *Broker) Capabilities() broker.Capabilities { return broker.Capabilities{} }
 
+// Failed is closed when a write to the log has failed. From then on the broker
+// serves nobody; Err says what to do.
+func (b *Broker) Failed() <-chan struct{} { return b.guard.broken.ended }
+
+// Err is an ErrWriteFailed after Failed is closed, and nil before.
+func (b *Broker) Err() error {
+	select {
+	case <-b.Failed():
+		return b.guard.broken.err()
+	default:
+		return nil
+	}
+}
+
 // Close stops serving, writes what makes the next start quick and lets the
 // directory go. It takes 15 s at most; the log is whole either way.
 func (b *Broker) Close() error {
@@ -158,12 +172,15 @@ func (b *Broker) close() error {
 	case <-time.After(closeTimeout):
 		errs = append(errs, fmt.Errorf("embedded broker: did not stop within %s", closeTimeout))
 	}
-	errs = append(errs, b.guard.shut(), b.lock.Close())
+	errs = append(errs, b.guard.broken.forget(), b.guard.shut(), b.lock.Close())
 	return errors.Join(errs...)
 }
 
 // kfakeLogger passes on what an operator can act upon.
-type kfakeLogger struct{ log *slog.Logger }
+type kfakeLogger struct {
+	log    *slog.Logger
+	broken *broken
+}
 
 // Logf implements kfake.Logger.
 func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
@@ -171,7 +188,9 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 	case kfake.LogLevelError:
 		l.log.Error("embedded broker", "detail", fmt.Sprintf(format, args...))
 	case kfake.LogLevelWarn:
-		l.log.Warn("embedded broker", "detail", fmt.Sprintf(format, args...))
+		detail := fmt.Sprintf(format, args...)
+		l.log.Warn("embedded broker", "detail", detail)
+		l.broken.hear(detail)
 	case kfake.LogLevelNone, kfake.LogLevelInfo, kfake.LogLevelDebug:
 	}
 }

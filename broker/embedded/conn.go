@@ -59,6 +59,9 @@ func (c *conn) next() error {
 	if err != nil {
 		return err
 	}
+	if c.l.broken.yes.Load() {
+		return ErrWriteFailed
+	}
 	v := c.l.guard.judge(raw[4:])
 	switch {
 	case v.pass != nil:
@@ -148,6 +151,9 @@ func (c *conn) expect() {
 // Write implements net.Conn for the broker, which writes each answer in one
 // piece.
 func (c *conn) Write(p []byte) (int, error) {
+	if c.l.broken.yes.Load() {
+		return 0, errors.Join(ErrWriteFailed, c.Close())
+	}
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 	n, err := c.Conn.Write(p)
 	c.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -35,6 +36,10 @@ func TestMain(m *testing.M) {
 }
 
 func serve(dir, listen string) int {
+	if err := limitFiles(os.Getenv(childFiles)); err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
 	b, err := Start(context.Background(), Config{Dir: dir, Listen: listen, Logger: quiet})
 	if err != nil {
 		fmt.Println("error", err)
@@ -42,11 +47,20 @@ func serve(dir, listen string) int {
 	}
 	fmt.Println("up", b.Addr())
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the parent goes
-	return 0
+	select {
+	case <-b.Failed():
+	default:
+		return 0
+	}
+	if err := errors.Join(b.Err(), b.Close()); !errors.Is(err, ErrWriteFailed) {
+		return 1
+	}
+	return exitFailed
 }
 
 type child struct {
 	cmd  *exec.Cmd
+	in   io.Closer
 	addr string
 }
 
@@ -54,7 +68,8 @@ func spawn(t *testing.T, dir, listen string) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$") // #nosec G204 -- ourselves
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childListen+"="+listen)
-	if _, err := cmd.StdinPipe(); err != nil {
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
@@ -64,7 +79,7 @@ func spawn(t *testing.T, dir, listen string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{cmd: cmd}
+	c := &child{cmd: cmd, in: in}
 	t.Cleanup(c.kill)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "up ")

@@ -7,8 +7,8 @@
 // front of it reads every request, and every record, first.
 //
 // It is for one machine: a single node, nothing is replicated, and the disk is
-// the only copy; if a disk reports that it could not write, that is not passed
-// on. Its limits:
+// the only copy. If a write fails the broker stops serving (see Failed); an fsync
+// that fails is not noticed. Its limits:
 //
 //   - No transactions, share groups, compaction, server-side consumer groups
 //     or deleting of records: these do not survive a kill. Requests for them

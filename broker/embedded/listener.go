@@ -15,6 +15,7 @@ type listener struct {
 	max     int
 	guard   *guard
 	refused throttle
+	broken  *broken
 	ready   chan struct{} // closed once the guard is complete
 	gone    chan struct{} // closed by Close
 	close   sync.Once
@@ -31,7 +32,7 @@ func listen(ctx context.Context, cfg Config) (*listener, error) {
 	}
 	l := &listener{
 		Listener: inner, addr: inner.Addr(), max: cfg.MaxConnections, guard: newGuard(cfg),
-		refused: throttle{log: cfg.Logger}, ready: make(chan struct{}), gone: make(chan struct{}),
+		refused: throttle{log: cfg.Logger}, broken: newBroken(cfg), ready: make(chan struct{}), gone: make(chan struct{}),
 		conns: make(map[*conn]struct{}),
 	}
 	if cfg.Advertise != "" {

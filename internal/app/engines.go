@@ -132,6 +132,14 @@ func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) (err er
 	e.broker, e.caps = b.Client(), b.Capabilities()
 	e.broker.Outages = broker.NewOutages()
 	stack.onStop("broker", func(context.Context) error { return b.Close() })
+	stack.run(ctx, "broker's log", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.Failed():
+			return b.Err()
+		}
+	})
 	return nil
 }
 
