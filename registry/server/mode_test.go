@@ -99,6 +99,7 @@ func TestReferencedSchemasStay(t *testing.T) {
 	// A schema deleted softly is still read by its id, so what it refers to stays.
 	r.refused("DELETE", "/subjects/base?permanent=true", "", 422, 42206)
 	r.refused("DELETE", "/subjects/base/versions/1?permanent=true", "", 422, 42206)
+	r.refused("PUT", "/mode/base", `{"mode":"IMPORT"}`, 422, 42206) // which would delete it for good
 	r.want("DELETE", "/subjects/user?permanent=true", "", 200, `[1]`)
 	r.want("DELETE", "/subjects/base?permanent=true", "", 200, `[1]`)
 }
