@@ -24,7 +24,7 @@ func askJava(t *testing.T, pairs []pair) []string {
 	if _, err := exec.LookPath("java"); err != nil {
 		t.Skip("no java to compare with; install it: apt-get install openjdk-17-jre-headless")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var why bytes.Buffer
 	find := exec.CommandContext(ctx, "testdata/java/avro.sh")

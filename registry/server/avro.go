@@ -62,7 +62,7 @@ func (m avroMeaning) normal() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return again.String(), nil
+	return javaText(again.String())
 }
 
 // splitNames gives every name its one spelling: namespace apart.

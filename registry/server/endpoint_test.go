@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,11 @@ func TestLevels(t *testing.T) {
 	r.want("GET", "/subjects?deleted=true", "", 200, `[]`)
 	r.want("DELETE", "/config/one", "", 200, `{"compatibilityLevel":"NONE"}`)
 	r.refused("DELETE", "/config/one", "", 404, 40401)
+	r.want("PUT", "/config/one", `{"normalize":true}`, 200, `{"normalize":true}`)
+	r.want("GET", "/config/one", "", 200, `{"normalize":true}`)
+	r.want("GET", "/config/one?defaultToGlobal=true", "", 200, `{"compatibilityLevel":"FULL","normalize":true}`)
+	r.want("POST", "/subjects/one/versions", request(`{"name":"x.E","symbols":["A"],"type":"enum"}`), 200, `{"id":1}`)
+	r.want("GET", "/schemas/ids/1/schema", "", 200, `{"type":"enum","name":"E","namespace":"x","symbols":["A"]}`)
 	r.want("DELETE", "/config", "", 200, `{"compatibilityLevel":"FULL"}`)
 	r.want("GET", "/config", "", 200, `{"compatibilityLevel":"BACKWARD"}`)
 }
@@ -235,6 +241,31 @@ func TestContentTypes(t *testing.T) {
 	for _, ct := range []string{"text/plain", "application/x-www-form-urlencoded", ";"} {
 		if code, got := r.ask("POST", "/subjects/one/versions", schema(fieldA), "Content-Type", ct); code != 415 {
 			t.Errorf("%s: %d %s", ct, code, got)
+		}
+	}
+}
+
+func TestAnswersHaveTheTypeThatIsAskedFor(t *testing.T) {
+	r := fresh(t)
+	const own = "application/vnd.schemaregistry.v1+json"
+	for accept, want := range map[string]string{
+		"": own, "*/*": own, "application/json": "application/json", own: own,
+		own + ", application/vnd.schemaregistry+json; q=0.9, application/json; q=0.5": own,
+	} {
+		for _, path := range []string{"/subjects", "/subjects/none/versions", "/nothing"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Accept", accept)
+			resp, err := r.http.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if got := resp.Header.Get("Content-Type"); got != want {
+				t.Errorf("%s, Accept: %q: %q, want %q", path, accept, got, want)
+			}
 		}
 	}
 }

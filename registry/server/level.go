@@ -46,7 +46,11 @@ func (s *Server) getConfig(r *http.Request) (any, error) {
 	case name == "":
 		return s.state.global(), nil
 	case own.config != nil:
-		return own.answer(), nil
+		out := own.answer()
+		if flag(r, "defaultToGlobal") {
+			out.Level = s.state.levelOf(name)
+		}
+		return out, nil
 	case flag(r, "defaultToGlobal"):
 		return s.state.global(), nil
 	}

@@ -62,9 +62,10 @@ func (st *state) clear(name string) ([]draft, error) {
 		return nil, nil
 	}
 	for _, v := range gone {
-		if users := st.referrers(v, true); len(users) > 0 && name != "" {
-			return nil, refuse(codeReferenceExists, "One or more references exist to the schema {magic=1,keytype=SCHEMA,subject=%s,version=%d}, the first from subject %s version %d; delete that first",
-				v.subject, v.number, users[0].subject, users[0].number)
+		for _, u := range st.referrers(v, true) {
+			if name != "" && u.subject != name {
+				return nil, referredTo(v, u)
+			}
 		}
 	}
 	return st.erase(gone...), nil

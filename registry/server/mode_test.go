@@ -99,8 +99,26 @@ func TestReferencedSchemasStay(t *testing.T) {
 	// A schema deleted softly is still read by its id, so what it refers to stays.
 	r.refused("DELETE", "/subjects/base?permanent=true", "", 422, 42206)
 	r.refused("DELETE", "/subjects/base/versions/1?permanent=true", "", 422, 42206)
+	r.refused("PUT", "/mode/base", `{"mode":"IMPORT"}`, 422, 42206) // which would delete it for good
 	r.want("DELETE", "/subjects/user?permanent=true", "", 200, `[1]`)
 	r.want("DELETE", "/subjects/base?permanent=true", "", 200, `[1]`)
+}
+
+func TestSchemasWithReferencesAreComparedWhole(t *testing.T) {
+	r := fresh(t)
+	r.want("POST", "/subjects/base/versions", request(`{"type":"record","name":"n.A","fields":[{"name":"x","type":"int"}]}`), 200, `{"id":1}`)
+	r.want("PUT", "/config/base", `{"compatibility":"NONE"}`, 200, `{"compatibility":"NONE"}`)
+	r.want("POST", "/subjects/base/versions", request(`{"type":"record","name":"n.A","fields":[{"name":"y","type":"int"}]}`), 200, `{"id":2}`)
+	using := func(version int, fields string) string {
+		return fmt.Sprintf(`{"schema":"{\"type\":\"record\",\"name\":\"U\",\"fields\":[%s]}","references":[{"name":"n.A","subject":"base","version":%d}]}`, fields, version)
+	}
+	const a = `{\"name\":\"a\",\"type\":\"n.A\"}`
+	r.want("POST", "/subjects/user/versions", using(1, a), 200, `{"id":3}`)
+	// The same text over another A is another schema, and y is missing.
+	r.refused("POST", "/subjects/user/versions", using(2, a), 409, 409)
+	// A null that nobody wrote as default is none.
+	r.refused("POST", "/subjects/user/versions", using(1, a+`,{\"name\":\"b\",\"type\":[\"null\",\"n.A\"]}`), 409, 409)
+	r.want("POST", "/subjects/user/versions", using(1, a+`,{\"name\":\"b\",\"type\":[\"null\",\"n.A\"],\"default\":null}`), 200, `{"id":4}`)
 }
 
 func TestSubjectWhoseVersionsReferToEachOtherIsDeletedWhole(t *testing.T) {

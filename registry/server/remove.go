@@ -83,9 +83,7 @@ func (st *state) remove(permanent bool, versions ...*version) ([]draft, error) {
 	for _, v := range versions {
 		for _, u := range st.referrers(v, permanent) {
 			if !slices.Contains(versions, u) {
-				return nil, refuse(codeReferenceExists,
-					"One or more references exist to the schema {magic=1,keytype=SCHEMA,subject=%s,version=%d}, the first from subject %s version %d; delete that first",
-					v.subject, v.number, u.subject, u.number)
+				return nil, referredTo(v, u)
 			}
 		}
 	}
@@ -104,6 +102,12 @@ func (st *state) remove(permanent bool, versions ...*version) ([]draft, error) {
 		out = append(out, draft{v.keys[0], v.value(true)})
 	}
 	return out, nil
+}
+
+func referredTo(v, by *version) error {
+	return refuse(codeReferenceExists,
+		"One or more references exist to the schema {magic=1,keytype=SCHEMA,subject=%s,version=%d}, the first from subject %s version %d; delete that first",
+		v.subject, v.number, by.subject, by.number)
 }
 
 // erase deletes versions for good, under every spelling of their keys: where

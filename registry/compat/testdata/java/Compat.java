@@ -5,7 +5,10 @@ import java.nio.charset.StandardCharsets;
 import org.apache.avro.Schema;
 import org.apache.avro.SchemaCompatibility;
 
-/** Reads pairs "reader TAB writer", one a line, and says of each what Avro's Java library says. */
+/**
+ * Reads pairs "reader TAB writer", one a line, and says of each what Avro's Java library says. A
+ * schema alone is answered with its text.
+ */
 public class Compat {
   public static void main(String[] args) throws Exception {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -21,6 +24,9 @@ public class Compat {
     Schema writer;
     try {
       reader = new Schema.Parser().parse(pair[0]);
+      if (pair.length == 1) {
+        return reader.toString();
+      }
       writer = new Schema.Parser().parse(pair[1]);
     } catch (RuntimeException e) {
       return "INVALID " + String.valueOf(e.getMessage()).replaceAll("\\s+", " ");
