@@ -121,7 +121,7 @@ func (s *Scaler) next(l Load) int {
 	return s.n
 }
 
-// waits tells whether events wait at all. What workers have in hand, and what
+// waits tells whether there is more than enough to do. What workers have in hand, and what
 // passed since the place was saved last, looks like a lag and is none.
 func (s *Scaler) waits(l Load) bool {
 	return *l.Behind > int64(s.n) && float64(*l.Behind) > saturated**l.Out
@@ -132,7 +132,7 @@ func (s *Scaler) weigh(l Load) (n int, back bool) {
 	before := s.before
 	s.before = -1
 	switch {
-	case *l.Behind == 0: // it passed all there was: that tells nothing
+	case !s.waits(l): // it passed all there was: that tells nothing
 	case *l.Out < before*worse:
 		s.wait(l.At)
 		s.why = fmt.Sprintf("%d passed less than %d: %.0f events/s after %.0f", s.n, s.last, *l.Out, before)
