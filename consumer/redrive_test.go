@@ -117,7 +117,7 @@ func TestADryRunCountsAndTouchesNothing(t *testing.T) {
 	w.start(b.keep, atOnce)
 	w.move("a", "b", "b")
 	w.untilDead(2)
-	w.until("what came behind waits", func() bool { return len(w.parked()) == 3 })
+	w.until("what came behind waits", func() bool { return w.number(`SELECT count(*) FROM waybill.parked`) == 3 })
 	r, err := Redrive(t.Context(), w.db, DeadFilter{Group: w.group}, Ask{By: "tester", DryRun: true})
 	if err != nil || r.Keys != 2 || r.Run != "" {
 		t.Errorf("%+v %v", r, err)
