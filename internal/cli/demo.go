@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybillhq/waybill/demo/evolution"
+	"github.com/waybillhq/waybill/internal/demo/evolution"
 )
 
 func newDemo() *cobra.Command {

@@ -26,7 +26,7 @@ var floors = []struct {
 	{3, []string{"outbox", "cdc", "consumer", "queue", "lag"}},
 	{4, []string{"push", "webhook", "projection", "saga", "journey"}},
 	{5, []string{"logistica"}},
-	{6, []string{"cmd", "internal", "bench", "demo", "test"}},
+	{6, []string{"cmd", "internal", "bench", "test"}},
 }
 
 // exact are floors of single packages that stand elsewhere than their folder.

@@ -21,10 +21,10 @@ import (
 
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/consumer"
-	v1 "github.com/waybillhq/waybill/demo/evolution/v1"
-	v2 "github.com/waybillhq/waybill/demo/evolution/v2"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
+	v1 "github.com/waybillhq/waybill/internal/demo/evolution/v1"
+	v2 "github.com/waybillhq/waybill/internal/demo/evolution/v2"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/registry"
 )

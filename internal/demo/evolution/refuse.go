@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/avro"
 
-	v2 "github.com/waybillhq/waybill/demo/evolution/v2"
 	"github.com/waybillhq/waybill/event"
+	v2 "github.com/waybillhq/waybill/internal/demo/evolution/v2"
 	"github.com/waybillhq/waybill/internal/schemas"
 	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/registry/compat"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/waybillhq/waybill/bench/engine"
-	"github.com/waybillhq/waybill/demo/evolution"
 	"github.com/waybillhq/waybill/internal/avrogen/avrogentest"
+	"github.com/waybillhq/waybill/internal/demo/evolution"
 	"github.com/waybillhq/waybill/test/proc"
 )
 
