@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,6 +25,17 @@ type Addresses struct {
 	DemoKey  string `json:"demo_key"`
 	Relay    string `json:"relay"` // how it reads the outbox; empty is wal
 	PID      int    `json:"pid"`
+}
+
+// OnThisMachine tells whether broker and registry are at loopback addresses.
+func (a Addresses) OnThisMachine() bool {
+	for _, text := range []string{a.Kafka, strings.TrimPrefix(a.Registry, "http://")} {
+		at, err := netip.ParseAddrPort(text)
+		if err != nil || !at.Addr().IsLoopback() {
+			return false
+		}
+	}
+	return true
 }
 
 const addressFile = "running.json"

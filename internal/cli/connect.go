@@ -30,8 +30,9 @@ type target struct {
 	brokers  []string
 	registry string
 	database string
-	dirAsked func() bool // the caller named a folder
-	upDir    string      // the folder of the `waybill up` whose database it is, if it is one's
+	dirAsked func() bool                      // the caller named a folder
+	guessed  bool        // nobody named the registry: it is the default one
+	upDir    string                           // the folder of the `waybill up` whose database it is, if it is one's
 }
 
 func targetFlags(cmd *cobra.Command, database bool) *target {
@@ -66,9 +67,13 @@ func (t *target) resolve() error {
 	if t.dirAsked() && running == (app.Addresses{}) {
 		return fmt.Errorf("no waybill runs in %s, or it is somebody else's: start one there, or leave --dir out", t.dir)
 	}
-	if t.cfg.KafkaSASL != nil || t.cfg.RegistrySecret != "" || t.cfg.RegistryBearer != "" {
-		running = app.Addresses{} // secrets go to addresses named with them, not to those of a folder
+	if t.hasSecrets() && !t.dirAsked() && !running.OnThisMachine() {
+		running = app.Addresses{} // secrets go to this machine, or to addresses that somebody named
 	}
+	if len(t.cfg.Brokers) == 0 && running.Kafka == "" && t.cfg.KafkaSASL != nil {
+		return usagef("credentials for Kafka are configured, and no brokers to send them to: name those with --brokers, or a running waybill with --dir")
+	}
+	t.guessed = t.cfg.RegistryURL == "" && running.Registry == ""
 	if len(t.cfg.Brokers) == 0 {
 		t.cfg.Brokers = []string{or(running.Kafka, def.KafkaListen)}
 	}
@@ -82,6 +87,10 @@ func (t *target) resolve() error {
 		}
 	}
 	return nil
+}
+
+func (t *target) hasSecrets() bool {
+	return t.cfg.KafkaSASL != nil || t.cfg.RegistrySecret != "" || t.cfg.RegistryBearer != ""
 }
 
 func or(v, def string) string {
@@ -111,6 +120,9 @@ func (t *target) client(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, erro
 }
 
 func (t *target) registryClient() (*registry.Client, error) {
+	if t.guessed && (t.cfg.RegistrySecret != "" || t.cfg.RegistryBearer != "") {
+		return nil, usagef("credentials for a registry are configured, and no registry to send them to: name it with --registry, or a running waybill with --dir")
+	}
 	return registry.New(t.cfg.RegistryURL, registry.Config{
 		Username: t.cfg.RegistryUser, Password: t.cfg.RegistrySecret, BearerToken: t.cfg.RegistryBearer,
 	})

@@ -43,6 +43,10 @@ waybill schema check --git origin/main DIR.`,
 		if !known {
 			return usagef("--level %s: want one of %v", *asked, compat.Levels())
 		}
+		git := cmd.Flags().Changed("git")
+		if git && *ref == "" {
+			return usagef("--git names no ref: want one such as origin/main")
+		}
 		tree, err := schemas.Tree(args[0])
 		if err != nil {
 			return err
@@ -50,7 +54,7 @@ waybill schema check --git origin/main DIR.`,
 		ctx, cancel := context.WithTimeout(cmd.Context(), checkTimeout)
 		defer cancel()
 		var findings []schemas.Finding
-		if *ref != "" {
+		if git {
 			findings, err = checkGit(ctx, cmd.ErrOrStderr(), tree, args[0], *ref, level)
 		} else {
 			err = t.withRegistry(ctx, func(ctx context.Context, c *registry.Client) error {

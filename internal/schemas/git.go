@@ -19,6 +19,9 @@ const maxCommits = 2000
 // files were no contracts. A shallow clone knows only the last of it.
 func History(ctx context.Context, dir, ref string) (versions map[string][]Earlier, skipped []string, err error) {
 	r := repository{dir: dir, blobs: map[string][]byte{}}
+	if err := r.ready(ctx, ref); err != nil {
+		return nil, nil, err
+	}
 	log, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%h %cs", fmt.Sprint("-", maxCommits), "--end-of-options", ref, "--", "*.avsc")
 	if err != nil {
 		return nil, nil, err
@@ -44,6 +47,22 @@ func History(ctx context.Context, dir, ref string) (versions map[string][]Earlie
 		}
 	}
 	return versions, skipped, nil
+}
+
+// ready tells what is not there to compare with, and how to get it: a build that
+// compares with nothing would pass whatever it is given.
+func (r *repository) ready(ctx context.Context, ref string) error {
+	shallow, err := r.git(ctx, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return fmt.Errorf("%s is in no git repository, or git cannot read it: %w", r.dir, err)
+	}
+	if strings.TrimSpace(string(shallow)) == "true" {
+		return errors.New("this clone is shallow and has no history to compare with: git fetch --unshallow first (in a build: fetch-depth 0, or the like)")
+	}
+	if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}"); err != nil {
+		return fmt.Errorf("git knows no commit %q: fetch it first (git fetch origin), or name another with --git", ref)
+	}
+	return nil
 }
 
 type repository struct {

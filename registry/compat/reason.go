@@ -70,7 +70,7 @@ func (r Reason) mend() string {
 	switch r.kind() {
 	case missingDefault:
 		if r.Backward {
-			return "give the new field a default, or rename it by an alias"
+			return "give the new field a default"
 		}
 		return fmt.Sprintf("keep the field, which version %d has without a default", r.Version)
 	case missingSymbol:

@@ -42,7 +42,11 @@ func TestARegistryOfOurOwnAsksForCredentials(t *testing.T) {
 		}
 	}
 	check(t, proc.Command{Args: []string{"topics", "create", "notes", "--dir", w.Dir}}.Run(t), 0)
-	// Secrets go to addresses that are named, not to those of a folder.
+	// Secrets go to addresses that somebody named, and not to the default one.
+	if r := (proc.Command{Args: []string{"schema", "ls", "--dir", w.Dir}, Env: w.Env}).Run(t); r.Code != 0 {
+		t.Errorf("by --dir: %d %s", r.Code, r.Err)
+	}
+	check(t, proc.Command{Args: []string{"schema", "ls"}, Env: w.Env}.Run(t), 2, "--registry", "--dir")
 	publish := proc.Command{Args: []string{"publish", "notes", `{"text":"x"}`, "--brokers", w.Kafka, "--registry", w.Registry}, Env: w.Env}
 	if r := publish.Run(t); r.Code != 1 || !strings.Contains(r.Err, "no schema is registered") {
 		t.Errorf("with credentials: %d %s", r.Code, r.Err)

@@ -34,9 +34,10 @@ func Run(t testing.TB, args ...string) Result {
 // Run runs the command and waits for its end, at most a minute.
 func (c Command) Run(t testing.TB) Result {
 	t.Helper()
+	program := Binary(t) // which takes minutes to build where nothing is cached
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Binary(t), c.Args...)
+	cmd := exec.CommandContext(ctx, program, c.Args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	if cmd.Dir = c.Dir; cmd.Dir == "" {
