@@ -1,0 +1,217 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waybillhq/waybill/broker/brokertest"
+	"github.com/waybillhq/waybill/registry"
+	"github.com/waybillhq/waybill/registry/server"
+)
+
+// order is what python/client.py is told; see there.
+type order map[string]any
+
+// value is a record as an order names it and as client.py shows it.
+type value struct {
+	Key     string            `json:"key,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Value   map[string]any    `json:"value"`
+}
+
+// try runs a script in the environment with Confluent's client.
+func (h *house) try(script, command string, o order) (out string, failed bool) {
+	h.Helper()
+	asked(h.T)
+	o["brokers"], o["registry"] = h.brokers(), h.url
+	if o["group"] == nil {
+		o["group"] = brokertest.Group(h, "python")
+	}
+	in, err := json.Marshal(o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return run(h.T, string(in), filepath.Join(part(h.T, "python"), "bin", "python"), filepath.Join("python", script), command)
+}
+
+// python is try for what must succeed.
+func (h *house) python(command string, o order) string {
+	h.Helper()
+	out, failed := h.try("client.py", command, o)
+	if failed {
+		h.Fatalf("client.py %s: %s", command, out)
+	}
+	return out
+}
+
+// values are the records that client.py shows.
+func (h *house) values(out string) (all []value) {
+	h.Helper()
+	for line := range strings.Lines(out) {
+		var v value
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			h.Fatalf("%s: %v", out, err)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+const (
+	noteV1 = `{"type":"record","name":"Note","namespace":"interop","fields":[{"name":"text","type":"string"}]}`
+	noteV2 = `{"type":"record","name":"Note","namespace":"interop","fields":[{"name":"text","type":"string"},{"name":"stars","type":"int","default":3}]}`
+	// noteV3 may not follow: its new field has no default.
+	noteV3 = `{"type":"record","name":"Note","namespace":"interop","fields":[{"name":"text","type":"string"},{"name":"author","type":"string"}]}`
+)
+
+func note(text string) value { return value{Key: "k", Value: map[string]any{"text": text}} }
+
+// What librdkafka sends, in every codec it has, our command line shows.
+func TestPythonProducesAndWaybillReads(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("notes")
+	codecs := []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note("hello")}, "codecs": codecs})
+	out := h.waybill("", "tail", topic, "--json", "--count", "5")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i, line := range lines {
+		var shown struct {
+			Key    string `json:"key"`
+			Schema int    `json:"schema_id"`
+			Body   struct{ Text string }
+		}
+		if err := json.Unmarshal([]byte(line), &shown); err != nil || shown.Key != "k" || shown.Schema != 1 || shown.Body.Text != "hello" {
+			t.Errorf("%s: %s (%v)", codecs[i], line, err)
+		}
+	}
+	if len(lines) != len(codecs) {
+		t.Errorf("%d lines", len(lines))
+	}
+	// Without a word about subjects it registers under the topic's name.
+	if subjects, err := h.client.Subjects(t.Context(), topic); err != nil || !slices.Equal(subjects, []string{topic + "-value"}) {
+		t.Errorf("subjects %v, %v", subjects, err)
+	}
+}
+
+func TestWaybillPublishesAndPythonReads(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("notes")
+	if _, err := h.client.RegisterText(t.Context(), topic+"-value", noteV2); err != nil {
+		t.Fatal(err)
+	}
+	h.waybill(`{"text":"one"}`+"\n"+`{"text":"two","stars":5}`+"\n", "publish", topic, "--key", "k", "--tenant", "acme")
+	group := brokertest.Group(t, "python")
+	got := h.values(h.python("consume", order{"topic": topic, "count": 2, "group": group}))
+	if len(got) != 2 || got[0].Value["text"] != "one" || got[0].Value["stars"] != 3.0 || got[1].Value["stars"] != 5.0 ||
+		got[0].Key != "k" || got[0].Headers["ce_tenant"] != "acme" || got[0].Headers["ce_type"] != "value" {
+		t.Errorf("%+v", got)
+	}
+	// What a group of librdkafka's committed, our commands see.
+	if out := h.python("committed", order{"topic": topic, "group": group}); !strings.Contains(out, `"offset": 2`) {
+		t.Errorf("committed: %s", out)
+	}
+	if out := h.waybill("", "lag", group, "--json"); !strings.Contains(out, topic) {
+		t.Errorf("lag: %s", out)
+	}
+}
+
+func TestPythonReadersOfEveryVersionReadEveryVersion(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("notes")
+	later := note("second")
+	later.Value["stars"] = 4
+	h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note("first")}})
+	h.python("produce", order{"topic": topic, "schema": noteV2, "values": []value{later}})
+	got := h.values(h.python("consume", order{"topic": topic, "count": 2, "readers": []any{noteV1, noteV2, nil}}))
+	for i, want := range []any{nil, 3.0, nil, nil, 4.0, 4.0} { // stars; nil: there are none
+		if len(got) != 6 || got[i].Value["text"] != []any{"first", "second"}[i/3] || got[i].Value["stars"] != want {
+			t.Fatalf("%d: %+v", i, got)
+		}
+	}
+	out, failed := h.try("client.py", "produce", order{"topic": topic, "schema": noteV3, "values": []value{note("third")}})
+	if !failed || !strings.Contains(out, "HTTP status code 409") || !strings.Contains(out, "author") {
+		t.Errorf("an incompatible schema: %s", out)
+	}
+}
+
+func TestPythonAndWaybillWriteTheSameBytes(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("rich")
+	h.python("produce", order{"topic": topic, "schema": richText(t), "rich": true})
+	value := h.read(topic, 1)[0].Value
+	id, body, err := registry.SplitHeader(value)
+	if err != nil || id != 1 {
+		t.Fatalf("id %d: %v", id, err)
+	}
+	if ours := richBody(t); !bytes.Equal(body, ours) {
+		t.Errorf("Python writes\n%x\nwe write\n%x", body, ours)
+	}
+	_, text, err := registry.NewDecoder(h.client).DecodeAny(t.Context(), value)
+	if err != nil || string(text) != richJSON {
+		t.Errorf("read %v\n%s\nwant\n%s", err, text, richJSON)
+	}
+	h.python("consume", order{"topic": topic, "count": 1, "rich": true})
+}
+
+// The built-in broker offers no transactions and says so.
+func TestPythonWritesInTransactions(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("notes")
+	o := order{
+		"topic": topic, "schema": noteV1, "values": []value{note("a"), note("b")},
+		"conf": map[string]any{"transactional.id": topic},
+	}
+	if !h.engine.Capabilities.Transactions {
+		if out, failed := h.try("client.py", "produce", o); !failed || !strings.Contains(out, "UNSUPPORTED_VERSION") {
+			t.Errorf("on a broker without transactions: %s", out)
+		}
+		return
+	}
+	h.python("produce", o)
+	if got := h.read(topic, 2); len(got) != 2 {
+		t.Errorf("%d records", len(got))
+	}
+	if got := h.values(h.python("consume", order{"topic": topic, "count": 2})); got[1].Value["text"] != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPythonSaysWhoItIs(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{Users: map[string]string{"ann": "s:e cret"}, Tokens: []string{"token"}})
+	topic := h.topic("notes")
+	for name, conf := range map[string]map[string]any{
+		"basic": {"basic.auth.user.info": "ann:s:e cret"},
+		"bearer": {
+			"bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": "token",
+			"bearer.auth.logical.cluster": "lsrc-1", "bearer.auth.identity.pool.id": "pool-1",
+		},
+	} {
+		h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note(name)}, "registry_conf": conf})
+	}
+	for _, conf := range []map[string]any{{}, {"basic.auth.user.info": "ann:wrong"}} {
+		out, failed := h.try("client.py", "produce", order{"topic": topic, "schema": noteV1, "values": []value{note("x")}, "registry_conf": conf})
+		if !failed || !strings.Contains(out, "HTTP status code 401") {
+			t.Errorf("%v: %s", conf, out)
+		}
+	}
+}
+
+// The claims about each call are in calls.py.
+func TestEveryCallOfPythonsRegistryClient(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	out, failed := h.try("calls.py", "", order{})
+	if failed || !strings.HasSuffix(out, "every call\n") {
+		t.Errorf("%s", out)
+	}
+}
