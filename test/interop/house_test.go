@@ -85,14 +85,6 @@ func (h *house) read(topic string, n int) []*kgo.Record {
 	return out
 }
 
-// send puts a value on a topic.
-func (h *house) send(topic string, value []byte) {
-	h.Helper()
-	if err := h.kafka.ProduceSync(h.Context(), &kgo.Record{Topic: topic, Value: value}).FirstErr(); err != nil {
-		h.Fatal(err)
-	}
-}
-
 // waybill runs our command line on this house, and gives what it prints.
 func (h *house) waybill(stdin string, args ...string) string {
 	h.Helper()

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/registry/server"
 )
@@ -21,19 +21,14 @@ type fromJava struct {
 	Body    []byte            `json:"body"`  // in Avro, as Java writes it
 }
 
-// java runs java/Interop.java, compiled in memory.
-func (h *house) java(do string, o order) (all []fromJava) {
+// java runs java/Interop.java, which java itself compiles.
+func (h *house) java(orders ...order) (all []fromJava) {
 	h.Helper()
 	command(h.T, "javac", "default-jdk-headless")
-	o["brokers"], o["registry"], o["group"] = h.brokers(), h.url, brokertest.Group(h, "java")
-	in, err := json.Marshal(o)
-	if err != nil {
-		h.Fatal(err)
-	}
-	out, failed := run(h.T, string(in), command(h.T, "java", "default-jdk-headless"), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-cp", part(h.T, "java")+"/*", "java/Interop.java", do)
+	out, failed := run(h.T, h.told(orders), command(h.T, "java", "default-jdk-headless"),
+		"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", part(h.T, "java")+"/*", "java/Interop.java")
 	if failed {
-		h.Fatalf("java %s: %s", do, out)
+		h.Fatalf("Interop.java: %s", out)
 	}
 	for line := range strings.Lines(out) {
 		var r fromJava
@@ -45,40 +40,34 @@ func (h *house) java(do string, o order) (all []fromJava) {
 	return all
 }
 
-// One order each way with the value of every kind, in every codec Kafka has.
-func TestJavaAndWaybillWriteTheSameBytes(t *testing.T) {
+// The value of every kind goes both ways, and in every codec that Kafka has;
+// Java's reader of the first version reads the second.
+func TestJavaAndWaybillReadEachOther(t *testing.T) {
 	asked(t)
 	h := open(t, server.Auth{})
-	topic := h.topic("rich")
-	body := richBody(t)
-	var v any
-	if _, err := richSchema(t).Decode(body, &v); err != nil {
-		t.Fatal(err)
-	}
-	text, err := richSchema(t).EncodeJSON(v, avro.TaggedUnions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.java("produce", order{"topic": topic, "subject": topic + "-value", "schema": richText(t), "values": []json.RawMessage{text}})
-	for _, rec := range h.read(topic, 5) {
-		_, theirs, err := registry.SplitHeader(rec.Value)
-		if err != nil || !bytes.Equal(theirs, body) {
-			t.Errorf("%s: %v: Java writes\n%x\nwe write\n%x", rec.Headers[0].Value, err, theirs, body)
-		}
-		if _, got, err := registry.NewDecoder(h.client).DecodeAny(t.Context(), rec.Value); err != nil || string(got) != richJSON {
-			t.Errorf("read %v\n%s", err, got)
+	there, back, notes := h.topic("there"), h.topic("back"), h.topic("notes")
+	h.publishRich(back)
+	for _, schema := range []string{noteV1, noteV2} {
+		if _, err := h.client.RegisterText(t.Context(), notes+"-value", schema); err != nil {
+			t.Fatal(err)
 		}
 	}
+	h.waybill(`{"text":"new","stars":5}`, "publish", notes, "--key", "k", "--tenant", "acme")
 
-	back := h.topic("back")
-	id, err := h.client.RegisterText(t.Context(), back+"-value", richText(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.send(back, append(registry.AppendHeader(nil, id), body...))
-	got := h.java("consume", order{"topic": back, "count": 1})
-	if len(got) != 1 || !bytes.Equal(got[0].Body, body) {
+	got := h.java(
+		order{"do": "produce", "topic": there, "subject": there + "-value", "schema": richText(t), "values": []json.RawMessage{richAvroJSON(t)}},
+		order{"do": "consume", "topic": back, "count": 1},
+		order{"do": "consume", "topic": notes, "count": 1, "reader": noteV1},
+	)
+	if len(got) != 2 {
 		t.Fatalf("Java read %+v", got)
+	}
+	for _, rec := range h.read(there, 5) {
+		h.holdsRich(rec)
+	}
+	body := richBody(t)
+	if !bytes.Equal(got[0].Body, body) {
+		t.Errorf("Java writes what it read as\n%x, not\n%x", got[0].Body, body)
 	}
 	var said any
 	if err := richSchema(t).DecodeJSON(got[0].Value, &said); err != nil {
@@ -87,20 +76,46 @@ func TestJavaAndWaybillWriteTheSameBytes(t *testing.T) {
 	if again, err := richSchema(t).AppendEncode(nil, said); err != nil || !bytes.Equal(again, body) {
 		t.Errorf("Java says %s, which is\n%x (%v), not\n%x", got[0].Value, again, err, body)
 	}
+	if n := got[1]; string(n.Value) != `{"text":"new"}` || n.Key != "k" || n.Headers["ce_tenant"] != "acme" {
+		t.Errorf("the second version as a reader of the first sees it: %+v", n)
+	}
 }
 
-func TestJavaReaderOfTheFirstVersionReadsTheSecond(t *testing.T) {
-	asked(t)
-	h := open(t, server.Auth{})
-	topic := h.topic("notes")
-	for _, schema := range []string{noteV1, noteV2} {
-		if _, err := h.client.RegisterText(t.Context(), topic+"-value", schema); err != nil {
-			t.Fatal(err)
-		}
+// publishRich puts the value of every kind on a topic.
+func (h *house) publishRich(topic string) {
+	h.Helper()
+	id, err := h.client.RegisterText(h.Context(), topic+"-value", richText(h.T))
+	if err != nil {
+		h.Fatal(err)
 	}
-	h.waybill(`{"text":"new","stars":5}`, "publish", topic, "--key", "k", "--tenant", "acme")
-	got := h.java("consume", order{"topic": topic, "count": 1, "reader": noteV1})
-	if len(got) != 1 || string(got[0].Value) != `{"text":"new"}` || got[0].Key != "k" || got[0].Headers["ce_tenant"] != "acme" {
-		t.Errorf("%+v", got)
+	rec := &kgo.Record{Topic: topic, Value: append(registry.AppendHeader(nil, id), richBody(h.T)...)}
+	if err := h.kafka.ProduceSync(h.Context(), rec).FirstErr(); err != nil {
+		h.Fatal(err)
 	}
+}
+
+// holdsRich wants the value of every kind in a record, in our own bytes.
+func (h *house) holdsRich(rec *kgo.Record) {
+	h.Helper()
+	_, theirs, err := registry.SplitHeader(rec.Value)
+	if ours := richBody(h.T); err != nil || !bytes.Equal(theirs, ours) {
+		h.Errorf("%v: they write\n%x\nwe write\n%x", err, theirs, ours)
+	}
+	if _, text, err := registry.NewDecoder(h.client).DecodeAny(h.Context(), rec.Value); err != nil || string(text) != richJSON {
+		h.Errorf("read %v\n%s\nwant\n%s", err, text, richJSON)
+	}
+}
+
+// richAvroJSON is the value of every kind as Avro's JSON names it.
+func richAvroJSON(t *testing.T) []byte {
+	t.Helper()
+	var v any
+	if _, err := richSchema(t).Decode(richBody(t), &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := richSchema(t).EncodeJSON(v, avro.TaggedUnions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

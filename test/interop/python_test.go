@@ -1,15 +1,14 @@
 package interop
 
 import (
-	"bytes"
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/waybillhq/waybill/broker/brokertest"
-	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/registry/server"
 )
 
@@ -21,29 +20,40 @@ type value struct {
 	Key     string            `json:"key,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Value   map[string]any    `json:"value"`
+
+	// Of an order that may be refused: with which status, 0 if it was not.
+	Refused int    `json:"refused,omitempty"`
+	Says    string `json:"says,omitempty"`
 }
 
 // try runs a script in the environment with Confluent's client.
-func (h *house) try(script, command string, o order) (out string, failed bool) {
+func (h *house) try(script string, orders ...order) (out string, failed bool) {
 	h.Helper()
-	asked(h.T)
-	o["brokers"], o["registry"] = h.brokers(), h.url
-	if o["group"] == nil {
-		o["group"] = brokertest.Group(h, "python")
+	return run(h.T, h.told(orders), filepath.Join(part(h.T, "python"), "bin", "python"), filepath.Join("python", script))
+}
+
+// told is what a client reads: the orders, with what all of them need.
+func (h *house) told(orders []order) string {
+	h.Helper()
+	for _, o := range orders {
+		o["brokers"], o["registry"] = h.brokers(), h.url
+		if o["group"] == nil {
+			o["group"] = brokertest.Group(h, "foreign")
+		}
 	}
-	in, err := json.Marshal(o)
+	in, err := json.Marshal(orders)
 	if err != nil {
 		h.Fatal(err)
 	}
-	return run(h.T, string(in), filepath.Join(part(h.T, "python"), "bin", "python"), filepath.Join("python", script), command)
+	return string(in)
 }
 
-// python is try for what must succeed.
-func (h *house) python(command string, o order) string {
+// python is client.py for orders that must succeed.
+func (h *house) python(orders ...order) string {
 	h.Helper()
-	out, failed := h.try("client.py", command, o)
+	out, failed := h.try("client.py", orders...)
 	if failed {
-		h.Fatalf("client.py %s: %s", command, out)
+		h.Fatalf("client.py: %s", out)
 	}
 	return out
 }
@@ -76,7 +86,7 @@ func TestPythonProducesAndWaybillReads(t *testing.T) {
 	h := open(t, server.Auth{})
 	topic := h.topic("notes")
 	codecs := []string{"none", "gzip", "snappy", "lz4", "zstd"}
-	h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note("hello")}, "codecs": codecs})
+	h.python(order{"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("hello")}, "codecs": codecs})
 	out := h.waybill("", "tail", topic, "--json", "--count", "5")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for i, line := range lines {
@@ -107,13 +117,13 @@ func TestWaybillPublishesAndPythonReads(t *testing.T) {
 	}
 	h.waybill(`{"text":"one"}`+"\n"+`{"text":"two","stars":5}`+"\n", "publish", topic, "--key", "k", "--tenant", "acme")
 	group := brokertest.Group(t, "python")
-	got := h.values(h.python("consume", order{"topic": topic, "count": 2, "group": group}))
+	got := h.values(h.python(order{"do": "consume", "topic": topic, "count": 2, "group": group}))
 	if len(got) != 2 || got[0].Value["text"] != "one" || got[0].Value["stars"] != 3.0 || got[1].Value["stars"] != 5.0 ||
 		got[0].Key != "k" || got[0].Headers["ce_tenant"] != "acme" || got[0].Headers["ce_type"] != "value" {
 		t.Errorf("%+v", got)
 	}
 	// What a group of librdkafka's committed, our commands see.
-	if out := h.python("committed", order{"topic": topic, "group": group}); !strings.Contains(out, `"offset": 2`) {
+	if out := h.python(order{"do": "committed", "topic": topic, "group": group}); !strings.Contains(out, `"offset": 2`) {
 		t.Errorf("committed: %s", out)
 	}
 	if out := h.waybill("", "lag", group, "--json"); !strings.Contains(out, topic) {
@@ -127,38 +137,33 @@ func TestPythonReadersOfEveryVersionReadEveryVersion(t *testing.T) {
 	topic := h.topic("notes")
 	later := note("second")
 	later.Value["stars"] = 4
-	h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note("first")}})
-	h.python("produce", order{"topic": topic, "schema": noteV2, "values": []value{later}})
-	got := h.values(h.python("consume", order{"topic": topic, "count": 2, "readers": []any{noteV1, noteV2, nil}}))
-	for i, want := range []any{nil, 3.0, nil, nil, 4.0, 4.0} { // stars; nil: there are none
-		if len(got) != 6 || got[i].Value["text"] != []any{"first", "second"}[i/3] || got[i].Value["stars"] != want {
-			t.Fatalf("%d: %+v", i, got)
-		}
+	out := h.python(
+		order{"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("first")}},
+		order{"do": "produce", "topic": topic, "schema": noteV2, "values": []value{later}},
+		order{"do": "consume", "topic": topic, "count": 2, "readers": []any{noteV1, noteV2, nil}},
+		order{"do": "produce", "topic": topic, "schema": noteV3, "values": []value{note("third")}, "refusable": true},
+	)
+	got := h.values(out)
+	if len(got) != 7 || got[6].Refused != http.StatusConflict || !strings.Contains(got[6].Says, "author") {
+		t.Fatalf("an incompatible schema: %s", out)
 	}
-	out, failed := h.try("client.py", "produce", order{"topic": topic, "schema": noteV3, "values": []value{note("third")}})
-	if !failed || !strings.Contains(out, "HTTP status code 409") || !strings.Contains(out, "author") {
-		t.Errorf("an incompatible schema: %s", out)
+	for i, want := range []any{nil, 3.0, nil, nil, 4.0, 4.0} { // stars; nil: there are none
+		if got[i].Value["text"] != []any{"first", "second"}[i/3] || got[i].Value["stars"] != want {
+			t.Errorf("%d: %+v", i, got[i])
+		}
 	}
 }
 
 func TestPythonAndWaybillWriteTheSameBytes(t *testing.T) {
 	asked(t)
 	h := open(t, server.Auth{})
-	topic := h.topic("rich")
-	h.python("produce", order{"topic": topic, "schema": richText(t), "rich": true})
-	value := h.read(topic, 1)[0].Value
-	id, body, err := registry.SplitHeader(value)
-	if err != nil || id != 1 {
-		t.Fatalf("id %d: %v", id, err)
-	}
-	if ours := richBody(t); !bytes.Equal(body, ours) {
-		t.Errorf("Python writes\n%x\nwe write\n%x", body, ours)
-	}
-	_, text, err := registry.NewDecoder(h.client).DecodeAny(t.Context(), value)
-	if err != nil || string(text) != richJSON {
-		t.Errorf("read %v\n%s\nwant\n%s", err, text, richJSON)
-	}
-	h.python("consume", order{"topic": topic, "count": 1, "rich": true})
+	there, back := h.topic("there"), h.topic("back")
+	h.publishRich(back)
+	h.python(
+		order{"do": "produce", "topic": there, "schema": richText(t), "rich": true},
+		order{"do": "consume", "topic": back, "count": 1, "rich": true}, // and compares it with its own
+	)
+	h.holdsRich(h.read(there, 1)[0])
 }
 
 // The built-in broker offers no transactions and says so.
@@ -167,20 +172,17 @@ func TestPythonWritesInTransactions(t *testing.T) {
 	h := open(t, server.Auth{})
 	topic := h.topic("notes")
 	o := order{
-		"topic": topic, "schema": noteV1, "values": []value{note("a"), note("b")},
+		"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("a"), note("b")},
 		"conf": map[string]any{"transactional.id": topic},
 	}
 	if !h.engine.Capabilities.Transactions {
-		if out, failed := h.try("client.py", "produce", o); !failed || !strings.Contains(out, "UNSUPPORTED_VERSION") {
+		if out, failed := h.try("client.py", o); !failed || !strings.Contains(out, "UNSUPPORTED_VERSION") {
 			t.Errorf("on a broker without transactions: %s", out)
 		}
 		return
 	}
-	h.python("produce", o)
-	if got := h.read(topic, 2); len(got) != 2 {
-		t.Errorf("%d records", len(got))
-	}
-	if got := h.values(h.python("consume", order{"topic": topic, "count": 2})); got[1].Value["text"] != "b" {
+	got := h.values(h.python(o, order{"do": "consume", "topic": topic, "count": 2}))
+	if len(got) != 2 || got[1].Value["text"] != "b" || len(h.read(topic, 2)) != 2 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -189,19 +191,25 @@ func TestPythonSaysWhoItIs(t *testing.T) {
 	asked(t)
 	h := open(t, server.Auth{Users: map[string]string{"ann": "s:e cret"}, Tokens: []string{"token"}})
 	topic := h.topic("notes")
-	for name, conf := range map[string]map[string]any{
-		"basic": {"basic.auth.user.info": "ann:s:e cret"},
-		"bearer": {
+	var orders []order
+	for _, conf := range []map[string]any{
+		{"basic.auth.user.info": "ann:s:e cret"},
+		{
 			"bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": "token",
 			"bearer.auth.logical.cluster": "lsrc-1", "bearer.auth.identity.pool.id": "pool-1",
 		},
+		{},
+		{"basic.auth.user.info": "ann:wrong"},
 	} {
-		h.python("produce", order{"topic": topic, "schema": noteV1, "values": []value{note(name)}, "registry_conf": conf})
+		orders = append(orders, order{
+			"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("x")},
+			"registry_conf": conf, "refusable": true,
+		})
 	}
-	for _, conf := range []map[string]any{{}, {"basic.auth.user.info": "ann:wrong"}} {
-		out, failed := h.try("client.py", "produce", order{"topic": topic, "schema": noteV1, "values": []value{note("x")}, "registry_conf": conf})
-		if !failed || !strings.Contains(out, "HTTP status code 401") {
-			t.Errorf("%v: %s", conf, out)
+	got := h.values(h.python(orders...))
+	for i, want := range []int{0, 0, http.StatusUnauthorized, http.StatusUnauthorized} {
+		if len(got) != 4 || got[i].Refused != want {
+			t.Fatalf("%d: %+v", i, got)
 		}
 	}
 }
@@ -210,7 +218,7 @@ func TestPythonSaysWhoItIs(t *testing.T) {
 func TestEveryCallOfPythonsRegistryClient(t *testing.T) {
 	asked(t)
 	h := open(t, server.Auth{})
-	out, failed := h.try("calls.py", "", order{})
+	out, failed := h.try("calls.py", order{})
 	if failed || !strings.HasSuffix(out, "every call\n") {
 		t.Errorf("%s", out)
 	}

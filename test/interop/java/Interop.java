@@ -37,7 +37,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Kafka's and Avro's own Java libraries at the command of a Go test, with the
  * wire format and the registry by hand: Confluent's serializers are not on
- * Maven Central. Reads an order in JSON from standard input.
+ * Maven Central. Reads orders, a list in JSON, from standard input.
  *
  * produce: registers "schema" under "subject", and sends each of "values",
  * Avro's JSON of a record.
@@ -51,11 +51,12 @@ public class Interop {
     static final HttpClient HTTP = HttpClient.newHttpClient();
 
     public static void main(String[] args) throws Exception {
-        JsonNode order = JSON.readTree(System.in);
-        switch (args[0]) {
-            case "produce" -> produce(order);
-            case "consume" -> consume(order);
-            default -> throw new IllegalArgumentException(args[0]);
+        for (JsonNode order : JSON.readTree(System.in)) {
+            switch (order.get("do").asText()) {
+                case "produce" -> produce(order);
+                case "consume" -> consume(order);
+                default -> throw new IllegalArgumentException(order.toString());
+            }
         }
     }
 

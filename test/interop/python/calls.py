@@ -11,7 +11,7 @@ import uuid
 from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, SchemaReference, SchemaRegistryClient, ServerConfig
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-order = json.load(sys.stdin)
+order = json.load(sys.stdin)[0]
 
 
 def connect():

@@ -1,7 +1,7 @@
 """Confluent's Python client, and fastavro, at the command of a Go test.
 
-client.py COMMAND reads an order in JSON from standard input and prints what
-came of it, a line of JSON for each record.
+client.py reads orders, a list in JSON, from standard input, carries out one
+after the other, and prints what came of them, a line of JSON for each record.
 """
 
 import datetime
@@ -17,6 +17,7 @@ import fastavro
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 # The value of rich.avsc that all languages write and read.
@@ -54,7 +55,7 @@ def values(order):
 
 def produce(order):
     """Serialize with the given schema, which the serializer registers."""
-    serialize = AvroSerializer(registry(order), order["schema"])
+    serialize = AvroSerializer(registry(order), order["schema"], conf=order.get("serializer", {}))
     for codec in order.get("codecs", ["none"]):
         send(order, serialize, {"compression.type": codec, **order.get("conf", {})})
 
@@ -162,6 +163,19 @@ def committed(order):
         consumer.close()
 
 
-if __name__ == "__main__":
+def main():
     commands = {"produce": produce, "consume": consume, "committed": committed}
-    commands[sys.argv[1]](json.load(sys.stdin))
+    for order in json.load(sys.stdin):
+        try:
+            commands[order["do"]](order)
+        except SchemaRegistryError as e:
+            if not order.get("refusable"):
+                raise
+            print(json.dumps({"refused": e.http_status_code, "says": e.error_message}))
+        else:
+            if order.get("refusable"):
+                print(json.dumps({"refused": 0}))
+
+
+if __name__ == "__main__":
+    main()
