@@ -2,8 +2,7 @@
 # What the tests need beside Go: Postgres server binaries, PgBouncer, kcat,
 # Chromium; with the argument "kafka" or "postgres" also what fetches a Kafka or
 # other versions of Postgres, with "interop" what other people's clients run on.
-# Installs with apt what is missing; says what to
-# install where it cannot.
+# Installs with apt what is missing; says what to install where it cannot.
 set -euo pipefail
 
 missing=()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/waybillhq/waybill/broker/brokertest"
+	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/registry/server"
 )
 
@@ -21,7 +22,8 @@ type value struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Value   map[string]any    `json:"value"`
 
-	// Of an order that may be refused: with which status, 0 if it was not.
+	// Of an order that may be refused: with which status, 0 if it was not, -1
+	// if it was by the client itself.
 	Refused int    `json:"refused,omitempty"`
 	Says    string `json:"says,omitempty"`
 }
@@ -164,6 +166,47 @@ func TestPythonAndWaybillWriteTheSameBytes(t *testing.T) {
 		order{"do": "consume", "topic": back, "count": 1, "rich": true}, // and compares it with its own
 	)
 	h.holdsRich(h.read(there, 1)[0])
+}
+
+// Every way of Python's serializer to find its schema. A GUID in a header
+// instead of an id before the value is not for us: no answer of the registry's
+// to a serializer has one, and no reader of ours would look there.
+func TestPythonsSerializerFindsItsSchema(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	topic := h.topic("notes")
+	id, err := h.client.RegisterText(t.Context(), topic+"-value", noteV1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := []map[string]any{
+		{"auto.register.schemas": false},
+		{"auto.register.schemas": false, "use.latest.version": true},
+		{"auto.register.schemas": false, "use.schema.id": id},
+		{"normalize.schemas": true},
+		{"subject.name.strategy.type": "TOPIC"},
+		{"subject.name.strategy.type": "RECORD"},
+		{"subject.name.strategy.type": "TOPIC_RECORD"},
+	}
+	var orders []order
+	for _, way := range ways {
+		orders = append(orders, order{"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("x")}, "serializer": way})
+	}
+	orders = append(orders, order{"do": "produce", "topic": topic, "schema": noteV1, "values": []value{note("x")}, "guid_in_header": true, "refusable": true})
+	got := h.values(h.python(orders...))
+	if len(got) != 1 || got[0].Refused != -1 || !strings.Contains(got[0].Says, "GUID") {
+		t.Errorf("a GUID in a header: %+v", got)
+	}
+	for i, rec := range h.read(topic, len(ways)) {
+		if written, _, err := registry.SplitHeader(rec.Value); err != nil || written != id { // one schema, one id, whatever the subject
+			t.Errorf("%v: written with schema %d, %v", ways[i], written, err)
+		}
+	}
+	want := []string{"interop.Note", topic + "-interop.Note", topic + "-value"}
+	subjects, err := h.client.Subjects(t.Context(), "")
+	if slices.Sort(want); err != nil || !slices.Equal(subjects, want) {
+		t.Errorf("subjects %v, %v", subjects, err)
+	}
 }
 
 // The built-in broker offers no transactions and says so.

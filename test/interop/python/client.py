@@ -15,10 +15,10 @@ import uuid
 
 import fastavro
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
-from confluent_kafka.serialization import MessageField, SerializationContext
+from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 # The value of rich.avsc that all languages write and read.
 RICH = {
@@ -55,7 +55,10 @@ def values(order):
 
 def produce(order):
     """Serialize with the given schema, which the serializer registers."""
-    serialize = AvroSerializer(registry(order), order["schema"], conf=order.get("serializer", {}))
+    conf = order.get("serializer", {})
+    if order.get("guid_in_header"):
+        conf = {**conf, "schema.id.serializer": header_schema_id_serializer}
+    serialize = AvroSerializer(registry(order), order["schema"], conf=conf)
     for codec in order.get("codecs", ["none"]):
         send(order, serialize, {"compression.type": codec, **order.get("conf", {})})
 
@@ -68,7 +71,7 @@ def send(order, serialize, conf):
         producer.begin_transaction()
     failed = []
     for v in values(order):
-        at = SerializationContext(order["topic"], MessageField.VALUE)
+        at = SerializationContext(order["topic"], MessageField.VALUE, [])
         producer.produce(
             order["topic"],
             key=v.get("key"),
@@ -168,10 +171,10 @@ def main():
     for order in json.load(sys.stdin):
         try:
             commands[order["do"]](order)
-        except SchemaRegistryError as e:
+        except (SchemaRegistryError, SerializationError) as e:
             if not order.get("refusable"):
                 raise
-            print(json.dumps({"refused": e.http_status_code, "says": e.error_message}))
+            print(json.dumps({"refused": getattr(e, "http_status_code", -1), "says": str(e)}))
         else:
             if order.get("refusable"):
                 print(json.dumps({"refused": 0}))
