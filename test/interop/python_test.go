@@ -266,3 +266,13 @@ func TestEveryCallOfPythonsRegistryClient(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// The claims are in admin.py. The built-in broker deletes no records.
+func TestPythonAdministers(t *testing.T) {
+	asked(t)
+	h := open(t, server.Auth{})
+	out, failed := h.try("admin.py", order{"topic": brokertest.Topic(t, "made"), "kafka": brokertest.Kafka()})
+	if failed || !strings.HasSuffix(out, "every step\n") {
+		t.Errorf("%s", out)
+	}
+}
