@@ -44,8 +44,11 @@ environment() {
 jars() {
 	mvn -q -B -f "$here/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
 }
+# Maven notes in its project what it has unpacked, and would not do it again: so
+# the project is one of the folder's own.
 unpacked() {
-	mvn -q -B -f "$here/java/pom.xml" dependency:unpack -Dartifact="io.apicurio:apicurio-registry-app:$apicurio:tar.gz:all" -DoutputDirectory="$1"
+	cp "$here/java/pom.xml" "$1" &&
+		mvn -q -B -f "$1/pom.xml" dependency:unpack -Dartifact="io.apicurio:apicurio-registry-app:$apicurio:tar.gz:all" -DoutputDirectory="$1"
 }
 sum() { sha256sum | cut -c1-12; }
 

@@ -67,7 +67,7 @@ def send(order, serialize, conf):
     producer = Producer({"bootstrap.servers": order["brokers"], "enable.idempotence": True, **conf})
     transactional = "transactional.id" in conf
     if transactional:
-        producer.init_transactions(10)
+        producer.init_transactions(order.get("init_seconds", 60))
         producer.begin_transaction()
     failed = []
     for v in values(order):
