@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What the tests need beside Go: Postgres server binaries, PgBouncer, kcat,
 # Chromium; with the argument "kafka" or "postgres" also what fetches a Kafka or
-# other versions of Postgres. Installs with apt what is missing; says what to
-# install where it cannot.
+# other versions of Postgres, with "interop" what other people's clients run on.
+# Installs with apt what is missing; says what to install where it cannot.
 set -euo pipefail
 
 missing=()
@@ -14,6 +14,11 @@ if [ "${1:-}" = kafka ] || [ "${1:-}" = postgres ]; then
 	command -v java >/dev/null || missing+=(default-jre-headless)
 	command -v mvn >/dev/null || missing+=(maven)
 	command -v xz >/dev/null || missing+=(xz-utils)
+fi
+if [ "${1:-}" = interop ]; then
+	command -v javac >/dev/null || missing+=(default-jdk-headless)
+	command -v mvn >/dev/null || missing+=(maven)
+	python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 

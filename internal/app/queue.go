@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -27,12 +28,25 @@ func (a *App) startQueues(ctx context.Context, p *product) error {
 	}
 	a.stack.run(ctx, "queue keeper", queue.NewKeeper(a.engines.db, queue.KeeperConfig{Registerer: a.metrics, Logger: a.log}).Run)
 	for _, f := range a.cfg.Queue.Feeds {
+		if err := a.tellMissingQueue(ctx, f.Tenant, f.Queue); err != nil {
+			return err
+		}
 		deps := feed.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder, Signals: a.queueSignals(ctx)}
 		a.stack.run(ctx, "feed of queue "+f.Queue, feed.New(deps, feed.Config{
 			Tenant: f.Tenant, Queue: f.Queue, Topic: f.Topic, Types: f.Types, JSON: f.JSON, KeyGroups: f.KeyGroups, Logger: a.log,
 		}).Run)
 	}
 	return nil
+}
+
+// tellMissingQueue is no error: a feed waits for its queue. But a name that was
+// mistyped would wait for ever.
+func (a *App) tellMissingQueue(ctx context.Context, tenant, name string) error {
+	there, err := queue.List(ctx, a.engines.db, tenant)
+	if err == nil && !slices.ContainsFunc(there, func(i queue.Info) bool { return i.Name == name }) {
+		a.log.WarnContext(ctx, "a feed waits for a queue that is not there: declare it under queue.queues, or waybill queue create", "queue", name, "tenant", tenant)
+	}
+	return err
 }
 
 // queueSignals are one for the whole program: they hold a connection.

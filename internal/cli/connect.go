@@ -30,9 +30,9 @@ type target struct {
 	brokers  []string
 	registry string
 	database string
-	dirAsked func() bool                      // the caller named a folder
+	dirAsked func() bool // the caller named a folder
 	guessed  bool        // nobody named the registry: it is the default one
-	upDir    string                           // the folder of the `waybill up` whose database it is, if it is one's
+	upDir    string      // the folder of the `waybill up` whose database it is, if it is one's
 }
 
 func targetFlags(cmd *cobra.Command, database bool) *target {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,9 +64,17 @@ a deployment, or for programs of other kinds.`,
 	return cmd
 }
 
-// registerTree registers all contracts that may be: one that is refused does
-// not keep the others out, as it would be when their programs start.
+// registerTree registers all contracts or, as far as can be seen before, none.
 func registerTree(ctx context.Context, c *registry.Client, tree []schemas.Contract, level string) ([]registered, error) {
+	findings, err := checkRegistry(ctx, c, tree, compat.Level(strings.ToUpper(level)), false)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range findings {
+		if len(f.Breaks) > 0 {
+			return nil, fmt.Errorf("nothing is registered: %s may not follow what is there: %s", f.Subject, strings.Join(f.Breaks, "; "))
+		}
+	}
 	done := make([]registered, 0, len(tree))
 	var contracts []*event.Contract
 	for _, s := range tree {

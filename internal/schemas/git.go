@@ -41,9 +41,11 @@ func History(ctx context.Context, dir, ref string) (versions map[string][]Earlie
 		}
 		for _, c := range contracts {
 			had := versions[c.Subject]
-			if len(had) == 0 || !same(had[len(had)-1].Schema, c.Avro) {
-				versions[c.Subject] = append(had, Earlier{"commit " + name, c.Avro})
+			if n := len(had); n > 0 && same(had[n-1].Schema, c.Avro) {
+				had[n-1].File = &c.Contract // whose attributes may have changed
+				continue
 			}
+			versions[c.Subject] = append(had, Earlier{"commit " + name, c.Avro, &c.Contract})
 		}
 	}
 	return versions, skipped, nil

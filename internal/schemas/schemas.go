@@ -48,6 +48,7 @@ func parse(files map[string][]byte) ([]Contract, error) {
 type Earlier struct {
 	Name   string // how people call it: a version of the registry, a commit
 	Schema *avro.Schema
+	File   *gen.Contract // as its file had it; nil where only the schema is known
 }
 
 // State is how a contract stands to what it was.
@@ -89,6 +90,9 @@ func Check(c Contract, earlier []Earlier, level compat.Level) Finding {
 		names[i+1] = e.Name
 	}
 	f.Changes = append(f.Changes, compat.Diff(latest.Schema, c.Avro)...)
+	if latest.File != nil {
+		f.attributes(latest.Name, *latest.File, c.Contract)
+	}
 	if f.State = Changed; same(latest.Schema, c.Avro) && len(f.Changes) == 0 {
 		f.State = Unchanged
 	}
@@ -96,6 +100,24 @@ func Check(c Contract, earlier []Earlier, level compat.Level) Finding {
 		f.Breaks = append(f.Breaks, names[r.Version]+": "+r.String())
 	}
 	return f
+}
+
+// attributes compares what a registry never sees.
+func (f *Finding) attributes(name string, was, is gen.Contract) {
+	change := func(what, from, to string) {
+		if from != to {
+			f.Changes = append(f.Changes, compat.Change{Path: what, Kind: compat.Changed, Detail: fmt.Sprintf("%q is now %q", from, to)})
+		}
+	}
+	change("(source)", was.Source, is.Source)
+	change("(sequence)", was.Sequence, is.Sequence)
+	change("(key)", was.Key, is.Key)
+	if was.Key != is.Key {
+		f.Breaks = append(f.Breaks, fmt.Sprintf("%s: the key was the field %q: events of one aggregate would go to other partitions, and their order is lost; to mend, keep the key, or give the fact a record of another name", name, was.Key))
+	}
+	if was.Sequence != "" && was.Sequence != is.Sequence {
+		f.Breaks = append(f.Breaks, fmt.Sprintf("%s: the sequence was the field %q: consumers that look for gaps count by it; to mend, keep it", name, was.Sequence))
+	}
 }
 
 func same(a, b *avro.Schema) bool { return bytes.Equal(a.Canonical(), b.Canonical()) }

@@ -125,3 +125,36 @@ func TestACommitThatWasNoContractIsPassedOver(t *testing.T) {
 		t.Error("no repository, and no error")
 	}
 }
+
+// The registry does not see which field is the key; whoever reads does.
+func TestAnotherKeyBreaks(t *testing.T) {
+	p := newProject(t)
+	text := `{"type":"record","name":"bank.Opened","topic":"bank.events","source":"/bank","key":"id","sequence":"n",
+		"fields":[{"name":"id","type":"string"},{"name":"owner","type":"string"},{"name":"n","type":"long"}]}`
+	p.put("opened.avsc", text)
+	p.commit()
+	for from, to := range map[string]string{`"key":"id"`: `"key":"owner"`, `"sequence":"n",`: ``} {
+		p.put("opened.avsc", strings.Replace(text, from, to, 1))
+		if f := p.check("main"); len(f.Breaks) != 1 || f.State != Changed {
+			t.Errorf("%s: %+v", to, f)
+		}
+	}
+	p.put("opened.avsc", strings.Replace(text, `"/bank"`, `"/house"`, 1))
+	if f := p.check("main"); len(f.Breaks) != 0 || f.State != Changed || len(f.Changes) != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A clone without history has nothing to compare with, and must not pass.
+func TestAShallowCloneIsRefused(t *testing.T) {
+	p := newProject(t)
+	p.write("")
+	p.commit()
+	p.write(`,{"name":"more","type":["null","string"],"default":null}`)
+	p.commit()
+	clone := filepath.Join(t.TempDir(), "clone")
+	p.git("clone", "-q", "--depth", "1", "file://"+filepath.Dir(p.dir), clone)
+	if _, _, err := History(t.Context(), filepath.Join(clone, "contracts"), "HEAD"); err == nil || !strings.Contains(err.Error(), "--unshallow") {
+		t.Errorf("%v", err)
+	}
+}

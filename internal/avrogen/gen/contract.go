@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/twmb/avro"
@@ -72,9 +73,15 @@ func (m *model) buildContract(s *source) error {
 	return nil
 }
 
+// topicForm is what brokers take.
+var topicForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+
 func (c *contract) readAttributes(n *node) (err error) {
 	if c.topic, err = attribute(n, "topic"); err != nil {
 		return err
+	}
+	if !topicForm.MatchString(c.topic) {
+		return fmt.Errorf("attribute \"topic\": %q is no topic's name: want up to 249 letters, digits, dots, _ and -", c.topic)
 	}
 	if c.uri, err = attribute(n, "source"); err != nil {
 		return err

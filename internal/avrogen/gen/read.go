@@ -14,8 +14,10 @@ type Contract struct {
 	Source  string // CloudEvents' source
 	Type    string // full name of the record
 	Key     string // the field that is the record's key
-	Doc     string
-	Schema  string // what is registered: standing alone, without our attributes
+	// Sequence is the field that is the aggregate's version, "" if there is none.
+	Sequence string
+	Doc      string
+	Schema   string // what is registered: standing alone, without our attributes
 }
 
 // ReadDir reads the schema files of dir, by name.
@@ -51,9 +53,13 @@ func Contracts(files map[string][]byte) ([]Contract, error) {
 	}
 	out := make([]Contract, 0, len(m.contracts))
 	for _, c := range m.contracts {
+		sequence := ""
+		if c.sequence != nil {
+			sequence = c.sequence.name
+		}
 		out = append(out, Contract{
 			File: c.source.name, Subject: c.subject(), Topic: c.topic, Source: c.uri, Type: c.full,
-			Key: c.key.name, Doc: c.doc, Schema: c.schema,
+			Key: c.key.name, Sequence: sequence, Doc: c.doc, Schema: c.schema,
 		})
 	}
 	return out, nil
