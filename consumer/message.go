@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -43,8 +44,12 @@ func envelope(rec *kgo.Record) (event.Envelope, error) {
 	}, rec.Timestamp, place)
 	if fault != nil {
 		// Reading stopped half way: the place in the log names the record
-		// whatever order its headers have.
-		env.Type = recordType(rec)
+		// whatever order its headers have, and its number is found wherever it is.
+		env.Type, env.Tenant = recordType(rec), header(rec, event.HeaderTenant)
+		env.Sequence = 0
+		if n, err := strconv.ParseInt(header(rec, event.HeaderSequence), 10, 64); err == nil {
+			env.Sequence = n
+		}
 		env.ID = event.ForeignID("", place, rec.Timestamp)
 		fault = fmt.Errorf("%w: %w", ErrUnreadable, fault)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Settings of a queue. A zero field is its default.
@@ -122,6 +123,10 @@ func DeclareWithin(ctx context.Context, db DB, most int, tenant, name string, s 
 		SELECT EXISTS (SELECT FROM put), EXISTS (SELECT FROM free)`,
 		tenant, name, s.Lease.Milliseconds(), s.MaxDeliveries, s.TTL.Milliseconds(), s.MaxLength, s.Dedupe.Milliseconds(),
 		s.KeepDead.Milliseconds(), s.DeadLetter, most).Scan(&found, &free)
+	var gone *pgconn.PgError
+	if errors.As(err, &gone) && gone.Code == foreignKey { // removed at this moment
+		err, free, found = nil, true, false
+	}
 	if err != nil {
 		return fmt.Errorf("declare queue %s: %w", name, err)
 	}

@@ -11,6 +11,11 @@ import (
 // would cost one.
 const ahead = 20 * time.Millisecond
 
+// patience is how long a message waits for its turn. One that waits longer came
+// behind others that take longer than was thought, for ever perhaps, and is given
+// back to workers that have time.
+const patience = time.Second
+
 // hand is the messages that a worker has, at work or waiting for their turn,
 // and how many it may have.
 type hand struct {
@@ -57,6 +62,14 @@ func (h *hand) take(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.has += n
+}
+
+// forget is of a message that waited in vain: nothing is taken ahead until one is
+// done, or what was given back would be taken again.
+func (h *hand) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pace = 0
 }
 
 // paceWeight is how many messages the average remembers.

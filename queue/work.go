@@ -64,28 +64,41 @@ type worker struct {
 // Work has the queue's messages worked on until ctx ends, and returns when all
 // it started has stopped. It takes no more messages than it works on, and of
 // quick ones as many more as it will have done within a fiftieth of a second,
-// so that workers of several processes have equal shares. The pool should have
-// a connection for each of cfg.Workers, and two.
+// so that workers of several processes have equal shares. What then waits longer
+// than a second is given back. The pool should have a connection for each of
+// cfg.Workers, and two.
 //
 // An outage of the database is waited for; what it interrupts is undone and
 // comes again.
 func Work(ctx context.Context, q *Queue, handle Handler, cfg WorkerConfig) error {
-	cfg = cfg.withDefaults()
-	if err := withinNumber("number of workers", int64(cfg.Workers), 1, MaxBatch); err != nil {
-		return err
-	}
-	lease, err := q.leaseTime(ctx, cfg.Lease)
+	w, err := newWorker(ctx, q, handle, cfg)
 	if err != nil {
 		return err
 	}
-	w := &worker{
+	w.run(ctx)
+	return nil
+}
+
+func newWorker(ctx context.Context, q *Queue, handle Handler, cfg WorkerConfig) (*worker, error) {
+	cfg = cfg.withDefaults()
+	if err := withinNumber("number of workers", int64(cfg.Workers), 1, MaxBatch); err != nil {
+		return nil, err
+	}
+	lease, err := q.leaseTime(ctx, cfg.Lease)
+	if err != nil {
+		return nil, err
+	}
+	return &worker{
 		q: q, handle: handle, cfg: cfg, leases: newLeases(q, lease, cfg.Logger),
 		hand: newHand(cfg.Workers), slots: make(chan struct{}, cfg.Workers),
-	}
+	}, nil
+}
+
+func (w *worker) run(ctx context.Context) {
 	// Handlers outlive ctx by the time they have to finish.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	late := context.AfterFunc(ctx, func() { time.AfterFunc(cfg.Drain, stop) })
+	late := context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, stop) })
 	defer late()
 	var all, keeping sync.WaitGroup
 	keeping.Go(func() { w.leases.keep(work) })
@@ -93,7 +106,6 @@ func Work(ctx context.Context, q *Queue, handle Handler, cfg WorkerConfig) error
 	all.Wait()
 	stop()
 	keeping.Wait()
-	return nil
 }
 
 // leaseTime is how long leases are: as asked for, or as the queue has it.
@@ -148,10 +160,17 @@ func (w *worker) receive(ctx, work context.Context, all *sync.WaitGroup) {
 }
 
 // await does a message when it is its turn, and tells how long that took. One
-// that did not have its turn when the worker is to stop is given back.
+// that did not have its turn in time, or when the worker is to stop, is given
+// back.
 func (w *worker) await(ctx, work context.Context, held *lease, m Delivery) time.Duration {
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	select {
 	case w.slots <- struct{}{}:
+	case <-late.C:
+		w.hand.forget()
+		w.release(work, m)
+		return 0
 	case <-ctx.Done():
 		w.release(work, m)
 		return 0
@@ -162,14 +181,14 @@ func (w *worker) await(ctx, work context.Context, held *lease, m Delivery) time.
 	return time.Since(begun)
 }
 
-// release gives messages back that came when the worker was to stop. If that
-// fails their leases end by themselves.
+// release gives messages back that nobody works on. If that fails their leases end
+// by themselves. The end of handlers is not its end: many may be in hand then.
 func (w *worker) release(ctx context.Context, got ...Delivery) {
 	receipts := make([]string, len(got))
 	for i, m := range got {
 		receipts[i] = m.Receipt
 	}
-	_, _ = bounded(ctx, func(ctx context.Context) (struct{}, error) {
+	_, _ = bounded(context.WithoutCancel(ctx), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, w.q.Release(ctx, w.q.db, receipts...)
 	})
 }

@@ -15,8 +15,12 @@ import (
 )
 
 // poolConnections are the database's for all roles of a process, with as many
-// workers as they have by themselves.
-const poolConnections = 24
+// workers as they have by themselves; of these, otherConnections are not for
+// workers.
+const (
+	poolConnections  = 24
+	otherConnections = 20
+)
 
 // analyticsWorkers is their number unless it follows the lag. Their handlers
 // are nothing but SQL: more at once would only take the processors from the
@@ -54,13 +58,14 @@ func ScaleGoal(c config.Scale, group string) lag.Goal {
 }
 
 // connections is how large this process' pool is: a worker without a
-// connection waits.
+// connection waits. It does not follow the number of processors: what is
+// configured is refused nowhere that it was taken elsewhere.
 func (a *App) connections() int32 {
 	w := scaleOf(a.cfg.Scale, RoleAnalytics).Workers
 	if !w.Follow || !slices.Contains(a.roles, RoleAnalytics) {
 		return poolConnections
 	}
-	return int32(poolConnections + max(0, w.Max-analyticsWorkers()))
+	return max(poolConnections, int32(w.Max+otherConnections))
 }
 
 // checkPool refuses a pool that was widened past what the server takes: it

@@ -31,7 +31,7 @@ func TestWorkersFollowTheLagWhereTheConfigurationSaysSo(t *testing.T) {
 		if !strings.Contains(metrics, `waybill_consumer_workers_target{group="analytics"} 1`) {
 			t.Errorf("%v: it does not begin with the least there shall be", roles)
 		}
-		want := int32(poolConnections + 60 - analyticsWorkers())
+		want := int32(60 + otherConnections)
 		if got := a.engines.db.Config().MaxConns; got != want {
 			t.Errorf("%v: a pool of %d, want %d", roles, got, want)
 		}
@@ -46,6 +46,17 @@ func TestWithoutBoundsNothingChanges(t *testing.T) {
 	a = &App{roles: []string{RoleRelay}, cfg: config.Config{Scale: following(500)}}
 	if a.connections() != poolConnections {
 		t.Errorf("%d connections for workers of another process", a.connections())
+	}
+}
+
+// Also where there are so many processors that a group has more workers than that
+// by itself.
+func TestThePoolBearsWhateverWorkersAreConfigured(t *testing.T) {
+	for most := 1; most <= 500; most++ {
+		a := &App{roles: []string{RoleAnalytics}, cfg: config.Config{Scale: following(most)}}
+		if got := a.connections(); got < poolConnections || got < int32(most+otherConnections) {
+			t.Errorf("%d connections for %d workers", got, most)
+		}
 	}
 }
 
