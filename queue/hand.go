@@ -11,6 +11,10 @@ import (
 // would cost one.
 const ahead = 20 * time.Millisecond
 
+// aheadMost bounds it in messages, each of which may have MaxBody bytes; with as
+// many, a receive weighs little on each.
+const aheadMost = 64
+
 // patience is how long a message waits for its turn. One that waits longer came
 // behind others that take longer than was thought, for ever perhaps, and is given
 // back to workers that have time.
@@ -49,7 +53,7 @@ func (h *hand) free() int {
 	defer h.mu.Unlock()
 	more := 0
 	if h.pace > 0 {
-		more = min(h.workers*int(ahead/h.pace), MaxBatch-h.workers)
+		more = min(h.workers*int(ahead/h.pace), MaxBatch-h.workers, aheadMost)
 	}
 	n := h.workers + more - h.has
 	if n < more/2 {
