@@ -20,8 +20,8 @@ build:
 	@$(GO) build -trimpath -o bin/waybill ./cmd/waybill
 
 ## test: every test that needs no Kafka, under the race detector
-test: setup
-	$(GO) test -count=1 $(RACE) -p 3 -timeout 15m ./... # cached results know nothing of the program that test/... builds
+test: setup build
+	WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m ./... # lint vets; cached results know nothing of the program that test/... builds
 
 ## e2e: the whole product in a real browser, and kill -9 under load
 e2e: setup

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Binary is the program, built once for the test binary and gone with it.
+// Binary is the program, gone with the test binary: a copy of the one that
+// WAYBILL_TEST_PROGRAM names, as make test does, or else built.
 func Binary(t testing.TB) string {
 	t.Helper()
 	b, err := build()
@@ -38,6 +39,13 @@ var build = sync.OnceValues(func() (b binary, err error) {
 		return b, err
 	}
 	b.path = filepath.Join(dir, "waybill")
+	if given := os.Getenv("WAYBILL_TEST_PROGRAM"); given != "" {
+		program, err := os.ReadFile(given)
+		if err != nil {
+			return b, err
+		}
+		return b, os.WriteFile(b.path, program, 0o755)
+	}
 	cmd := exec.Command("go", "build", "-o", b.path, "github.com/waybillhq/waybill/cmd/waybill")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return b, fmt.Errorf("build: %w\n%s", err, out)
