@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/waybillhq/waybill/bench/child"
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/consumer"
@@ -173,44 +171,11 @@ func (b *buffer) finish(began time.Time) {
 	}
 }
 
-// produce publishes at its rate, in ticks of 10 ms.
+// produce publishes at its rate.
 func (b *buffer) produce(ctx context.Context) error {
-	cl, err := b.engines.Broker.Client(kgo.ProducerLinger(5 * time.Millisecond))
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ctx, stop := context.WithCancelCause(event.WithTenant(ctx, "bench"))
-	defer stop(nil)
-	note := make([]byte, noteBytes)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	began := time.Now()
-	var n int64
-	for time.Since(began) < b.cfg.For {
-		for due := int64(time.Since(began).Seconds() * float64(b.cfg.Produce)); n < due; n++ {
-			rec, err := record(ctx, b.schemaID, step{account(n), n/keys + 1, note})
-			if err != nil {
-				return err
-			}
-			cl.Produce(ctx, rec, func(_ *kgo.Record, err error) {
-				if err != nil {
-					stop(fmt.Errorf("publish: %w", err))
-					return
-				}
-				b.published.Add(1)
-			})
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if err := cl.Flush(ctx); err != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return b.send(ctx, &b.published, func(since time.Duration) (int64, bool) {
+		return int64(min(since, b.cfg.For).Seconds() * float64(b.cfg.Produce)), since >= b.cfg.For
+	})
 }
 
 // sample notes depth and memory until ctx ends.

@@ -114,7 +114,7 @@ func (l *load) makeGroup() {
 // then is it watched: what it did at once when it had joined would be in the
 // monitor's averages.
 func (l *load) warm(ctx context.Context, p *parts) error {
-	if err := l.send(ctx, func(time.Duration) (int64, bool) { return warmEvents, true }); err != nil {
+	if err := l.send(ctx, &l.published, func(time.Duration) (int64, bool) { return warmEvents, true }); err != nil {
 		return err
 	}
 	var err error
@@ -140,7 +140,7 @@ func (l *load) count(ctx context.Context) error {
 // produce publishes fast, then slowly.
 func (l *load) produce(ctx context.Context) error {
 	c := l.cfg
-	return l.send(ctx, func(since time.Duration) (int64, bool) {
+	return l.send(ctx, &l.published, func(since time.Duration) (int64, bool) {
 		due := min(since, c.Burst).Seconds()*float64(c.Produce) + max(0, since-c.Burst).Seconds()*float64(c.Calm)
 		return warmEvents + int64(due), since >= c.Burst+c.After
 	})
