@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -57,6 +58,17 @@ func New(client Client, cfg Config) (*Hub, error) {
 
 // Ready is closed once the tail is loaded for the first time.
 func (h *Hub) Ready() <-chan struct{} { return h.ready }
+
+// Loaded returns an error while nobody is served, for a readiness check: before
+// the tail is loaded, and while it is read again after the log failed.
+func (h *Hub) Loaded(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing || h.window == nil {
+		return errors.New("the log's tail is being loaded")
+	}
+	return nil
+}
 
 // Run reads the log and keeps connections alive until ctx ends; then it ends
 // all connections, each with a hint to come back soon, and returns. It is run

@@ -404,4 +404,15 @@ func TestHubIsNotServedBeforeItIsLoaded(t *testing.T) {
 	if c := (&site{url: srv}).get(t, "a", ""); c.res.StatusCode != http.StatusServiceUnavailable {
 		t.Fatalf("status %d", c.res.StatusCode)
 	}
+	if hub.Loaded(t.Context()) == nil {
+		t.Error("a hub that reads nothing calls itself loaded")
+	}
+	s := w.site(t, nil)
+	if err := s.Loaded(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.stop()
+	if s.Loaded(t.Context()) == nil {
+		t.Error("a hub that stopped calls itself loaded")
+	}
 }

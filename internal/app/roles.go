@@ -95,7 +95,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	store := orders.New(a.engines.db, p.outbox, orders.Config{})
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
-		Pages: a.pages(p), Ready: a.checks(), Logger: a.log, Registerer: a.metrics,
+		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{})
 	if err != nil {
@@ -126,10 +126,11 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 }
 
 // checks is what /readyz asks.
-func (a *App) checks() []api.Check {
+func (a *App) checks(streams *push.Hub) []api.Check {
 	return []api.Check{
 		{Name: "postgres", Ask: a.engines.db.Ping},
 		{Name: "broker", Ask: func(ctx context.Context) error { return a.pingBroker(ctx, a.engines.broker) }},
+		{Name: "streams", Ask: streams.Loaded},
 	}
 }
 

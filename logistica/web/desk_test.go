@@ -25,14 +25,9 @@ func live(ctx context.Context, t *testing.T) {
 	browser.Until[bool](ctx, t, `document.querySelector(".conn-live") !== null`)
 }
 
-func click(ctx context.Context, t *testing.T, selector string) {
-	t.Helper()
-	browser.Do(ctx, t, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-}
-
 func TestOneClickCreatesAnOrderConfirmedByItsEvent(t *testing.T) {
 	ctx, _, _ := openDesk(t)
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	ms := browser.Until[float64](ctx, t, `Number(document.querySelector("li.row[data-ms]")?.dataset.ms ?? 0)`)
 	if ms <= 0 || ms > 10_000 {
 		t.Errorf("create to confirmed = %v ms", ms)
@@ -49,7 +44,7 @@ func TestEventBeforeTheAnswerIsNotLostAndShowsNoSecondRow(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	gate := make(chan struct{})
 	f.with(func() { f.answerAfter = gate })
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector('li[data-creation="sending"]') !== null`)
 	browser.Until[bool](ctx, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "1"`) // its event has come
 	if n := browser.Eval[int](ctx, t, `document.querySelectorAll("li.row").length`); n != 1 {
@@ -66,10 +61,10 @@ func TestRetryOfAFailedCreationUsesTheSameKey(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	browser.Allow(ctx, "status of 422")
 	f.with(func() { f.failCreates = 1 })
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector("li.is-failed .row-note")?.textContent.includes("outside the delivery area")`)
 	browser.Screenshot(ctx, t, "desk-failed")
-	click(ctx, t, "li.is-failed .c-act button")
+	browser.Click(ctx, t, "li.is-failed .c-act button")
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
 	f.with(func() {
 		if len(f.creationKeys) != 2 || f.creationKeys[0] != f.creationKeys[1] || f.creationKeys[0] == "" {
@@ -82,9 +77,9 @@ func TestRetryAfterALostAnswerFindsTheOrderAlreadyMade(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	browser.Allow(ctx, "status of 500")
 	f.with(func() { f.loseAnswers = 1 })
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector("li.is-failed") !== null`)
-	click(ctx, t, "li.is-failed .c-act button")
+	browser.Click(ctx, t, "li.is-failed .c-act button")
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null && document.querySelectorAll("li.row").length === 1`)
 	f.with(func() {
 		if len(f.orders) != 1 {
@@ -95,9 +90,9 @@ func TestRetryAfterALostAnswerFindsTheOrderAlreadyMade(t *testing.T) {
 
 func TestStatusChangeIsShownAtOnceAndSettledByItsEvent(t *testing.T) {
 	ctx, _, _ := openDesk(t)
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	for _, to := range []string{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING", "ARRIVED_AT_CUSTOMER", "DELIVERED"} {
-		click(ctx, t, `li.row button[data-to="`+to+`"]`)
+		browser.Click(ctx, t, `li.row button[data-to="`+to+`"]`)
 		browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="`+to+`"] .chip:not(.is-pending)') !== null`)
 	}
 	browser.Until[bool](ctx, t, `document.querySelector("li.row .c-act").textContent.includes("No further step")`)
@@ -107,9 +102,9 @@ func TestStatusChangeIsShownAtOnceAndSettledByItsEvent(t *testing.T) {
 func TestRefusedStatusChangeSaysWhatIsAllowed(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	browser.Allow(ctx, "status of 409")
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	f.with(func() { f.refuseMoves = true })
-	click(ctx, t, `li.row button[data-to="ASSIGNING"]`)
+	browser.Click(ctx, t, `li.row button[data-to="ASSIGNING"]`)
 	browser.Until[bool](ctx, t, `document.querySelector("li.row .row-note")?.textContent.includes("Possible now: Finding courier, Cancelled")`)
 	browser.Screenshot(ctx, t, "desk-refused")
 	if state := browser.Eval[string](ctx, t, `document.querySelector("li.row").dataset.state`); state != "CREATED" {
@@ -119,14 +114,14 @@ func TestRefusedStatusChangeSaysWhatIsAllowed(t *testing.T) {
 
 func TestCancellingAsksFirst(t *testing.T) {
 	ctx, _, _ := openDesk(t)
-	click(ctx, t, "#create")
-	click(ctx, t, `li.row button[data-to="CANCELLED"]`)
+	browser.Click(ctx, t, "#create")
+	browser.Click(ctx, t, `li.row button[data-to="CANCELLED"]`)
 	browser.Until[bool](ctx, t, `document.querySelector("dialog[open]") !== null`)
 	browser.Screenshot(ctx, t, "desk-dialog")
 	browser.Press(ctx, t, kb.Escape)
 	browser.Until[bool](ctx, t, `document.querySelector("dialog") === null`)
-	click(ctx, t, `li.row button[data-to="CANCELLED"]`)
-	click(ctx, t, `dialog [data-yes]`)
+	browser.Click(ctx, t, `li.row button[data-to="CANCELLED"]`)
+	browser.Click(ctx, t, `dialog [data-yes]`)
 	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="CANCELLED"]') !== null`)
 }
 
@@ -148,7 +143,7 @@ func TestListStaysBoundedAndLoadsMore(t *testing.T) {
 	})
 	browser.Until[bool](ctx, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "300" && document.querySelectorAll("li.row a.track-link").length === 200`)
 	for _, want := range []string{"250", "300"} {
-		click(ctx, t, ".more")
+		browser.Click(ctx, t, ".more")
 		browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length === `+want)
 	}
 	browser.Until[bool](ctx, t, `document.querySelector(".more") === null`)
@@ -157,7 +152,7 @@ func TestListStaysBoundedAndLoadsMore(t *testing.T) {
 func TestCountsCatchUpWithAReadModelThatLags(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	f.with(func() { f.staleCounts = 3 })
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
 	browser.Until[bool](ctx, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "1"`)
 	f.with(func() {
@@ -169,13 +164,13 @@ func TestCountsCatchUpWithAReadModelThatLags(t *testing.T) {
 
 func TestFilterShowsOneState(t *testing.T) {
 	ctx, f, _ := openDesk(t)
-	click(ctx, t, "#create")
-	click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
+	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelectorAll("li.row[data-ms]").length === 2`)
 	f.with(func() { f.move(f.orders["01940000-0000-7000-8000-000000000001"], "ASSIGNING") })
-	click(ctx, t, `[data-filter="ASSIGNING"]`)
+	browser.Click(ctx, t, `[data-filter="ASSIGNING"]`)
 	browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length === 1 && document.querySelector("li.row").dataset.state === "ASSIGNING"`)
-	click(ctx, t, `[data-filter=""]`)
+	browser.Click(ctx, t, `[data-filter=""]`)
 	browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length === 2`)
 }
 

@@ -65,7 +65,7 @@ func TestPagesFitAndAreReadableInEveryLook(t *testing.T) {
 		browser.Open(ctx, t, url+"/?"+v.name+"#key="+testKey) // another fragment alone loads nothing
 		live(ctx, t)
 		browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length >= 13 && document.querySelector(".bar i") !== null`)
-		click(ctx, t, "#create")
+		browser.Click(ctx, t, "#create")
 		browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
 		inspect(ctx, t, v, "desk-"+v.name)
 		browser.Open(ctx, t, url+"/track/"+onTheWay(f))

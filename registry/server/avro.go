@@ -25,7 +25,8 @@ func (avroLanguage) compact(text string) string {
 
 type avroReading struct{ known avro.SchemaCache }
 
-func (r *avroReading) read(text string, kept bool) (meaning, error) {
+// read has no use for the name of a reference: texts name their types.
+func (r *avroReading) read(_, text string, kept bool) (meaning, error) {
 	s, err := r.known.Parse(text)
 	if err == nil {
 		return newAvro(s, ""), nil

@@ -36,7 +36,7 @@ func normalForms() map[string]string {
 func TestNormalFormIsWhatJavaWrites(t *testing.T) {
 	var in []string
 	for text, want := range normalForms() {
-		m, err := avroLanguage{}.begin().read(text, false)
+		m, err := avroLanguage{}.begin().read("", text, false)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -38,7 +38,7 @@ func FuzzSchemaText(f *testing.F) {
 		defer quick(t, time.Now())
 		text = avroLanguage{}.compact(text)
 		for _, kept := range []bool{false, true} {
-			m, err := avroLanguage{}.begin().read(text, kept)
+			m, err := avroLanguage{}.begin().read("", text, kept)
 			if err != nil {
 				continue
 			}
@@ -50,7 +50,7 @@ func FuzzSchemaText(f *testing.F) {
 			if err != nil || kept {
 				continue
 			}
-			n, err := avroLanguage{}.begin().read(normal, false)
+			n, err := avroLanguage{}.begin().read("", normal, false)
 			if err != nil {
 				t.Fatalf("normal form %s of %s: %v", normal, text, err)
 			}

@@ -23,9 +23,10 @@ type language interface {
 // reading is one schema in the course of being read: what it refers to first,
 // then itself. Each text knows the names of those before it.
 type reading interface {
-	// read takes what is kept already more lightly than what is new: an
+	// read reads a text that others refer to by name, "" for the schema
+	// itself. What is kept already is taken more lightly than what is new: an
 	// older registry may have taken what is refused today.
-	read(text string, kept bool) (meaning, error)
+	read(name, text string, kept bool) (meaning, error)
 }
 
 // meaning is a schema that was understood.

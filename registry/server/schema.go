@@ -70,7 +70,7 @@ func (st *state) compile(c *content) (meaning, error) {
 			c.parseErr = err
 			return
 		}
-		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[*content]bool{}}, 0)
+		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[*content]bool{}}, "", 0)
 		if c.parseErr == nil {
 			c.normal = sync.OnceValues(c.parsed.normal)
 		}
@@ -87,7 +87,7 @@ type walk struct {
 	done map[*content]bool
 }
 
-func (st *state) parse(c *content, w *walk, depth int) (meaning, error) {
+func (st *state) parse(c *content, w *walk, name string, depth int) (meaning, error) {
 	if c.kind != w.kind {
 		return nil, fmt.Errorf("it is of type %s", c.kind)
 	}
@@ -102,12 +102,12 @@ func (st *state) parse(c *content, w *walk, depth int) (meaning, error) {
 		if w.done[v.content] {
 			continue
 		}
-		if _, err := st.parse(v.content, w, depth+1); err != nil {
+		if _, err := st.parse(v.content, w, ref.Name, depth+1); err != nil {
 			return nil, fmt.Errorf("reference %q: %w", ref.Name, err)
 		}
 	}
 	w.done[c] = true
-	return w.read(c.text, c.id > 0)
+	return w.read(name, c.text, c.id > 0)
 }
 
 // same is whether c, as asked for, is what is kept in there. Who sends no

@@ -77,6 +77,24 @@ func text(ctx context.Context) string {
 	return v
 }
 
+// Click presses the mouse in the middle of the first element of a selector, once
+// it is enabled and nothing lies over that place. The place is asked of the page
+// itself: chromedp's own copy of the document falls behind where hundreds of
+// rows come and go.
+func Click(ctx context.Context, t testing.TB, selector string) {
+	t.Helper()
+	at := Until[[]float64](ctx, t, fmt.Sprintf(aim, selector))
+	Do(ctx, t, chromedp.MouseClickXY(at[0], at[1]))
+}
+
+const aim = `(() => {
+	const e = document.querySelector(%q);
+	if (!e || e.disabled) return null;
+	e.scrollIntoView({block: "center", behavior: "instant"});
+	const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
+	return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
+})()`
+
 // Press sends keys to what has the focus, as a person at the keyboard does.
 func Press(ctx context.Context, t testing.TB, keys string) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/waybillhq/waybill/test/browser"
@@ -39,11 +38,6 @@ func live(page context.Context, t *testing.T) {
 	browser.Until[bool](page, t, `document.querySelector(".conn-live") !== null`)
 }
 
-func click(page context.Context, t *testing.T, selector string) {
-	t.Helper()
-	browser.Do(page, t, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-}
-
 // shows waits until the desk shows the orders in their states, each once and no
 // other. States are by order.
 func shows(page context.Context, t *testing.T, states map[string]string) {
@@ -73,7 +67,7 @@ func confirmed(page context.Context, t *testing.T) (id string) {
 func TestOneClickIsInPostgresTheLogTheReadModelAndEveryDesk(t *testing.T) {
 	w := proc.Up(t)
 	desk, second := openDesk(t, w), openDesk(t, w)
-	click(desk, t, "#create")
+	browser.Click(desk, t, "#create")
 	id := confirmed(desk, t)
 	browser.Until[bool](desk, t, `document.querySelector(".mean").dataset.count === "1"`)
 	browser.Until[bool](desk, t, `document.querySelector("#said").textContent.includes("confirmed in")`)
@@ -91,7 +85,7 @@ func TestOneClickIsInPostgresTheLogTheReadModelAndEveryDesk(t *testing.T) {
 	eventually(t, "the read model counts it", func() bool { return counts(t, w)["CREATED"] == 1 })
 	browser.Until[bool](second, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "1"`)
 
-	click(second, t, `li.row button[data-to="ASSIGNING"]`)
+	browser.Click(second, t, `li.row button[data-to="ASSIGNING"]`)
 	shows(desk, t, map[string]string{id: "ASSIGNING"})
 	eventually(t, "the read model follows", func() bool {
 		n := counts(t, w)

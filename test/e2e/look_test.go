@@ -25,7 +25,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 	desk := openDesk(t, w)
 	var ids []string
 	for n := range steps {
-		click(desk, t, "#create")
+		browser.Click(desk, t, "#create")
 		browser.Until[int](desk, t, `document.querySelectorAll("li.row[data-ms]").length === `+jsonText(n+1)+` ? 1 : 0`)
 		ids = append(ids, browser.Eval[string](desk, t, `document.querySelector("li.row[data-ms]").dataset.id`))
 	}

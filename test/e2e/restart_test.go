@@ -14,7 +14,7 @@ import (
 func TestOpenPagesOutliveAKill(t *testing.T) {
 	w := proc.Up(t)
 	desk := openDesk(t, w)
-	click(desk, t, "#create")
+	browser.Click(desk, t, "#create")
 	first := confirmed(desk, t)
 	page := openTrack(t, w, "/track/"+read(t, w, first).Token)
 	for _, each := range []context.Context{desk, page} {
@@ -43,7 +43,7 @@ func TestOpenPagesOutliveAKill(t *testing.T) {
 	browser.Until[bool](page, t, `document.querySelector('#now[data-state="PICKUP_ONGOING"]') !== null && document.querySelectorAll(".timeline li").length === 9`)
 	browser.Until[bool](desk, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "3"`)
 
-	click(desk, t, "#create") // and the desk still works
+	browser.Click(desk, t, "#create") // and the desk still works
 	browser.Until[bool](desk, t, `document.querySelector(".mean").dataset.count === "2"`)
 	for _, each := range []context.Context{desk, page} {
 		if !browser.Eval[bool](each, t, `window.unloaded === true`) {

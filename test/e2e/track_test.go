@@ -13,7 +13,7 @@ import (
 func TestTrackingPageFollowsTheDeskToTheDoorAndNamesNobody(t *testing.T) {
 	w := proc.Up(t)
 	desk := openDesk(t, w)
-	click(desk, t, "#create")
+	browser.Click(desk, t, "#create")
 	id := confirmed(desk, t)
 	o := read(t, w, id)
 	if o.Customer.Name == "" || o.Customer.Phone == "" {
@@ -27,7 +27,7 @@ func TestTrackingPageFollowsTheDeskToTheDoorAndNamesNobody(t *testing.T) {
 
 	var told []string
 	for _, to := range walk {
-		click(desk, t, `li.row button[data-to="`+to+`"]`)
+		browser.Click(desk, t, `li.row button[data-to="`+to+`"]`)
 		browser.Until[bool](page, t, `document.querySelector('#now[data-state="`+to+`"]') !== null && document.querySelector('[data-step="`+to+`"] time') !== null`)
 		told = append(told, course.next().Raw, browser.Eval[string](page, t, `document.documentElement.outerHTML`))
 		told = append(told, answered(t, w, "/v1/track/"+o.Token))

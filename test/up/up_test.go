@@ -79,6 +79,9 @@ func listen(t *testing.T, w *proc.Waybill, cursor string) <-chan seen {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is refused: %s", resp.Status)
+	}
 	ready, events := make(chan struct{}), make(chan seen, 1000)
 	go func() {
 		defer close(events)
