@@ -9,6 +9,17 @@ import (
 // All is every contract of the package, sorted by subject.
 func All() []*event.Contract {
 	return []*event.Contract{
+		platformFeeBilledContract(),
+		platformFeeFailedContract(),
+		platformFeeVoidedContract(),
+		courierLocationUpdatedContract(),
+		courierStatusChangedContract(),
+		courierReleasedContract(),
+		courierReservationFailedContract(),
+		courierReservedContract(),
+		courierNotificationFailedContract(),
+		courierNotifiedContract(),
+		orderAssignedContract(),
 		orderCreatedContract(),
 		orderDeliveredContract(),
 		orderStatusChangedContract(),
@@ -19,6 +30,28 @@ func All() []*event.Contract {
 // whether the package knows that type.
 func New(typ string) (event.Data, bool) {
 	switch typ {
+	case "logistica.billing.PlatformFeeBilled":
+		return new(PlatformFeeBilled), true
+	case "logistica.billing.PlatformFeeFailed":
+		return new(PlatformFeeFailed), true
+	case "logistica.billing.PlatformFeeVoided":
+		return new(PlatformFeeVoided), true
+	case "logistica.couriers.CourierLocationUpdated":
+		return new(CourierLocationUpdated), true
+	case "logistica.couriers.CourierStatusChanged":
+		return new(CourierStatusChanged), true
+	case "logistica.couriers.CourierReleased":
+		return new(CourierReleased), true
+	case "logistica.couriers.CourierReservationFailed":
+		return new(CourierReservationFailed), true
+	case "logistica.couriers.CourierReserved":
+		return new(CourierReserved), true
+	case "logistica.dispatch.CourierNotificationFailed":
+		return new(CourierNotificationFailed), true
+	case "logistica.dispatch.CourierNotified":
+		return new(CourierNotified), true
+	case "logistica.orders.OrderAssigned":
+		return new(OrderAssigned), true
 	case "logistica.orders.OrderCreated":
 		return new(OrderCreated), true
 	case "logistica.orders.OrderDelivered":

@@ -24,6 +24,8 @@ type OrderStatusChanged struct {
 	Reason *string `avro:"reason" json:"reason,omitempty"`
 	// Who moved it.
 	Actor Actor `avro:"actor" json:"actor"`
+	// Which attempt at finding a courier it belongs to, from 1.
+	Attempt *int32 `avro:"attempt" json:"attempt,omitempty"`
 }
 
 // EventContract is the contract the type was generated from.
@@ -40,7 +42,7 @@ func (e OrderStatusChanged) EventKey() string {
 // EventSequence is the aggregate's version after the fact.
 func (e OrderStatusChanged) EventSequence() int64 { return e.Version }
 
-const orderStatusChangedSchema = `{"type":"record","name":"OrderStatusChanged","namespace":"logistica.orders","doc":"An order moved from one state to another.","fields":[{"name":"order_id","type":{"type":"string","logicalType":"uuid"},"doc":"The order."},{"name":"version","type":"long","doc":"The order's version after this fact."},{"name":"from","doc":"State before.","type":{"type":"enum","name":"OrderState","doc":"Where an order stands.","default":"UNKNOWN","symbols":["UNKNOWN","CREATED","ASSIGNING","ASSIGNED","UNASSIGNABLE","PICKUP_ONGOING","ARRIVED_AT_MERCHANT","PICKED_UP","DELIVERY_ONGOING","ARRIVED_AT_CUSTOMER","DELIVERED","CANCELLED","FAILED","RETURNING","RETURNED"]}},{"name":"to","type":"OrderState","doc":"State after."},{"name":"reason","type":["null","string"],"default":null,"doc":"Why, where somebody said."},{"name":"actor","type":{"type":"enum","name":"Actor","doc":"Who moved it.","default":"UNKNOWN","symbols":["UNKNOWN","MERCHANT","COURIER","SYSTEM"]},"doc":"Who moved it."}]}`
+const orderStatusChangedSchema = `{"type":"record","name":"OrderStatusChanged","namespace":"logistica.orders","doc":"An order moved from one state to another.","fields":[{"name":"order_id","type":{"type":"string","logicalType":"uuid"},"doc":"The order."},{"name":"version","type":"long","doc":"The order's version after this fact."},{"name":"from","doc":"State before.","type":{"type":"enum","name":"OrderState","doc":"Where an order stands.","default":"UNKNOWN","symbols":["UNKNOWN","CREATED","ASSIGNING","ASSIGNED","UNASSIGNABLE","PICKUP_ONGOING","ARRIVED_AT_MERCHANT","PICKED_UP","DELIVERY_ONGOING","ARRIVED_AT_CUSTOMER","DELIVERED","CANCELLED","FAILED","RETURNING","RETURNED"]}},{"name":"to","type":"OrderState","doc":"State after."},{"name":"reason","type":["null","string"],"default":null,"doc":"Why, where somebody said."},{"name":"actor","type":{"type":"enum","name":"Actor","doc":"Who moved it.","default":"UNKNOWN","symbols":["UNKNOWN","MERCHANT","COURIER","SYSTEM"]},"doc":"Who moved it."},{"name":"attempt","type":["null","int"],"default":null,"doc":"Which attempt at finding a courier it belongs to, from 1."}]}`
 
 // orderStatusChangedContract parses the schema when first called.
 var orderStatusChangedContract = sync.OnceValue(func() *event.Contract {
