@@ -54,6 +54,9 @@ type Deps struct {
 	// DB holds the effects, the inbox, the watermark and the parked events.
 	// Give it at least as many connections as the group has workers, and two.
 	DB *pgxpool.Pool
+	// Owner owns the runtime's tables and drops days of the inbox that have
+	// passed. It is DB where that is nil, which then must own them.
+	Owner *pgxpool.Pool
 	// Client makes a client of the broker; see broker.Config.Client.
 	Client  func(...kgo.Opt) (*kgo.Client, error)
 	Decoder Decoder
@@ -164,6 +167,9 @@ type Group struct {
 // New makes a member of a group that handles nothing yet.
 func New(deps Deps, cfg Config) *Group {
 	cfg = cfg.withDefaults()
+	if deps.Owner == nil {
+		deps.Owner = deps.DB
+	}
 	g := &Group{
 		deps:   deps,
 		cfg:    cfg,

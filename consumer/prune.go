@@ -29,14 +29,14 @@ const pruneAtOnce = 10_000
 // what is as old in the default partition. Any member may do it, all at once.
 func (s *session) prune(ctx context.Context, now time.Time) error {
 	var longest time.Duration
-	err := s.deps.DB.QueryRow(ctx, `SELECT coalesce(max(inbox_keep), '0') FROM waybill.owner`).Scan(&longest)
+	err := s.deps.Owner.QueryRow(ctx, `SELECT coalesce(max(inbox_keep), '0') FROM waybill.owner`).Scan(&longest)
 	if err != nil {
 		return fmt.Errorf("how long the inbox is kept: %w", err)
 	}
 	cutoff := daypart.Day(now.Add(-max(longest, s.cfg.InboxKeep)))
 	// First of all: from now on nobody is sure of claims before it.
 	s.cutoff.Store(cutoff.UnixMilli())
-	parts, err := daypart.Parts(ctx, s.deps.DB, inbox)
+	parts, err := daypart.Parts(ctx, s.deps.Owner, inbox)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *session) prune(ctx context.Context, now time.Time) error {
 // dropDay drops a day unless something was handled of it lately, or somebody
 // uses it: then the next round does.
 func (s *session) dropDay(ctx context.Context, p daypart.Part) error {
-	err := daypart.Empty(ctx, s.deps.DB, []daypart.Table{p.Table}, func(ctx context.Context, tx pgx.Tx) error {
+	err := daypart.Empty(ctx, s.deps.Owner, []daypart.Table{p.Table}, func(ctx context.Context, tx pgx.Tx) error {
 		var lately bool
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM `+pgx.Identifier{p.Schema, p.Name}.Sanitize()+
 			` WHERE handled_at > now() - $1::interval)`, recently).Scan(&lately)
@@ -62,7 +62,7 @@ func (s *session) dropDay(ctx context.Context, p daypart.Part) error {
 		return err
 	})
 	if err == nil {
-		err = daypart.Drop(ctx, s.deps.DB, inbox, p)
+		err = daypart.Drop(ctx, s.deps.Owner, inbox, p)
 	}
 	if errors.Is(err, errLately) || errors.Is(err, daypart.ErrBusy) || errors.Is(err, daypart.ErrNotEmpty) || pg.Conflict(err) {
 		return nil
@@ -76,7 +76,7 @@ var errLately = errors.New("events of that day were handled lately")
 // were made: their events were old then already.
 func (s *session) pruneDefault(ctx context.Context) error {
 	for {
-		tag, err := s.deps.DB.Exec(ctx, `DELETE FROM waybill.inbox_default WHERE ctid = ANY(ARRAY(
+		tag, err := s.deps.Owner.Exec(ctx, `DELETE FROM waybill.inbox_default WHERE ctid = ANY(ARRAY(
 			SELECT ctid FROM waybill.inbox_default WHERE handled_at < $1 LIMIT $2))`,
 			time.UnixMilli(s.cutoff.Load()), pruneAtOnce)
 		if err != nil {

@@ -26,6 +26,7 @@ import (
 type engines struct {
 	dsn      string
 	db       *pgxpool.Pool
+	modules  map[string]*pgxpool.Pool // by schema, once their tables are there
 	broker   broker.Config
 	caps     broker.Capabilities
 	registry *registry.Client
@@ -59,6 +60,7 @@ func (a *App) startDatabase(ctx context.Context, e *engines) (stop func(context.
 	if e.dsn == "" {
 		srv, err := local.Start(ctx, local.Config{
 			Dir: filepath.Join(a.cfg.Dir, "postgres"), Port: a.cfg.PostgresPort, Logger: a.log,
+			Roles: moduleRoles(),
 		})
 		if err != nil {
 			return nil, flagHint(err, "--postgres-port")

@@ -64,6 +64,7 @@ func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.openModules(gctx) })
 	g.Go(func() error { return a.ensureDays(gctx) })
 	g.Go(func() error { return p.outbox.Declare(gctx, db) })
 	g.Go(func() (err error) { p.pushKey, err = secret(gctx, db, "push cursor"); return err })

@@ -92,7 +92,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	if err != nil {
 		return err
 	}
-	store := orders.New(a.engines.db, p.outbox, orders.Config{})
+	store := orders.New(a.dbOf("orders"), p.outbox, orders.Config{})
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,

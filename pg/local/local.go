@@ -35,6 +35,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Settings are added to the server's configuration, e.g. "work_mem": "8MB".
 	Settings map[string]string
+	// Roles are made beside the application's, which may act as each by SET
+	// ROLE: for parts of a program that are to be kept from each other's tables.
+	Roles []string
 	// StopTimeout is what an orderly shutdown may take. Default 10 s.
 	StopTimeout time.Duration
 	// Binaries is a folder with postgres and initdb. Default: the first on

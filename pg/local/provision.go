@@ -48,7 +48,26 @@ func (s *Server) provisionOnce(ctx context.Context) error {
 			return fmt.Errorf("create role and database: %w", err)
 		}
 	}
+	if err := s.makeRoles(ctx, conn); err != nil {
+		return err
+	}
 	return s.closeWAL(ctx)
+}
+
+// makeRoles makes the configured roles, which nobody can log in as.
+func (s *Server) makeRoles(ctx context.Context, conn *pgx.Conn) error {
+	var sql strings.Builder
+	for _, name := range s.cfg.Roles {
+		role := pgx.Identifier{name}.Sanitize()
+		fmt.Fprintf(&sql, "do $$ begin create role %s nologin; exception when duplicate_object then null; end $$; grant %s to "+appRole+";\n", role, role)
+	}
+	if sql.Len() == 0 {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, sql.String(), pgx.QueryExecModeSimpleProtocol); err != nil {
+		return fmt.Errorf("create roles: %w", err)
+	}
+	return nil
 }
 
 // closeWAL leaves writing logical messages to the application alone: what
@@ -61,14 +80,23 @@ func (s *Server) closeWAL(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	_, err = conn.Exec(ctx, `do $$ declare f regprocedure; begin
-		for f in select oid from pg_proc where proname = 'pg_logical_emit_message' and proacl is null loop
+		for f in select oid from pg_proc where proname = 'pg_logical_emit_message' loop
 			execute format('revoke execute on function %s from public', f);
-			execute format('grant execute on function %s to `+appRole+`', f);
+			execute format('grant execute on function %s to `+strings.Join(s.writers(), ", ")+`', f);
 		end loop; end $$`)
 	if err != nil {
 		return fmt.Errorf("keep others from writing logical messages: %w", err)
 	}
 	return nil
+}
+
+// writers are the roles of the application, as SQL.
+func (s *Server) writers() []string {
+	names := []string{appRole}
+	for _, name := range s.cfg.Roles {
+		names = append(names, pgx.Identifier{name}.Sanitize())
+	}
+	return names
 }
 
 // missing is what there is to do. The database that initdb made is renamed:
