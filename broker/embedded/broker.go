@@ -151,6 +151,11 @@ func (b *Broker) Err() error {
 	}
 }
 
+// Suspend makes an outage: every connection is closed, and new ones are until
+// Suspend(false). What was acknowledged stays; a request under way may or may
+// not have been carried out, as in any outage.
+func (b *Broker) Suspend(yes bool) { b.guard.suspend(yes) }
+
 // Close stops serving, writes what makes the next start quick and lets the
 // directory go. It takes 15 s at most; the log is whole either way.
 func (b *Broker) Close() error {

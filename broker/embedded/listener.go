@@ -20,9 +20,10 @@ type listener struct {
 	gone    chan struct{} // closed by Close
 	close   sync.Once
 
-	mu    sync.Mutex
-	conns map[*conn]struct{}
-	shutd bool
+	mu        sync.Mutex
+	conns     map[*conn]struct{}
+	shutd     bool
+	suspended bool
 }
 
 func listen(ctx context.Context, cfg Config) (*listener, error) {
@@ -62,23 +63,29 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if g := l.admit(c); g != nil {
+		g, reason := l.admit(c)
+		if g != nil {
 			return g, nil
 		}
-		l.refused.warn("embedded broker closed a connection", "client", c.RemoteAddr().String(), "reason", "too many connections", "limit", l.max)
+		l.refused.warn("embedded broker closed a connection", "client", c.RemoteAddr().String(), "reason", reason)
 		_ = c.Close()
 	}
 }
 
-func (l *listener) admit(c net.Conn) *conn {
+func (l *listener) admit(c net.Conn) (_ *conn, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shutd || len(l.conns) >= l.max {
-		return nil
+	switch {
+	case l.shutd:
+		return nil, "stopping"
+	case l.suspended:
+		return nil, "suspended"
+	case len(l.conns) >= l.max:
+		return nil, fmt.Sprintf("more than %d connections", l.max)
 	}
 	g := newConn(c, l)
 	l.conns[g] = struct{}{}
-	return g
+	return g, ""
 }
 
 func (l *listener) forget(c *conn) {
@@ -98,6 +105,23 @@ func (l *listener) shut() error {
 	_ = l.Close()
 	l.mu.Lock()
 	l.shutd = true
+	l.mu.Unlock()
+	l.hangUp()
+	return nil
+}
+
+// suspend ends all connections and takes no more until it is called with false.
+func (l *listener) suspend(yes bool) {
+	l.mu.Lock()
+	l.suspended = yes
+	l.mu.Unlock()
+	if yes {
+		l.hangUp()
+	}
+}
+
+func (l *listener) hangUp() {
+	l.mu.Lock()
 	open := make([]*conn, 0, len(l.conns))
 	for c := range l.conns {
 		open = append(open, c)
@@ -106,5 +130,4 @@ func (l *listener) shut() error {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	return nil
 }
