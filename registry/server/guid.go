@@ -12,13 +12,11 @@ type contextID struct {
 }
 
 type guidAnswer struct {
-	ID   int    `json:"id"`
-	GUID string `json:"guid"`
+	ID int `json:"id"`
 	schemaAnswer
 }
 
-// byGUID finds a schema by Confluent's name of its text, which is the same in
-// every registry.
+// byGUID finds a schema by its GUID, which is the same in every registry.
 func (s *Server) byGUID(r *http.Request) (*content, error) {
 	raw := r.PathValue("guid")
 	guid, err := uuid.Parse(raw)
@@ -36,7 +34,7 @@ func (s *Server) getByGUID(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guidAnswer{c.id, c.guid().String(), c.answer()}, nil
+	return guidAnswer{c.id, c.answer()}, nil
 }
 
 func (s *Server) getIDsByGUID(r *http.Request) (any, error) {
