@@ -20,11 +20,11 @@ type guidAnswer struct {
 func (s *Server) byGUID(r *http.Request) (*content, error) {
 	raw := r.PathValue("guid")
 	guid, err := uuid.Parse(raw)
-	c := s.state.byID[s.state.guids[guid]]
-	if err != nil || c == nil {
+	id, there := s.state.guids[guid]
+	if err != nil || !there {
 		return nil, refuse(codeSchemaNotFound, "Schema %.64s not found", raw)
 	}
-	return c, nil
+	return s.state.byID[id], nil
 }
 
 func (s *Server) getByGUID(r *http.Request) (any, error) {

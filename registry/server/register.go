@@ -99,6 +99,9 @@ func (st *state) admit(name string, in asked) (*version, error) {
 	if mode.takesIDs() {
 		return next, st.importAs(next, in)
 	}
+	if next.number > math.MaxInt32 {
+		return nil, refuse(codeInvalidSchema, "All versions of subject '%s' up to 2^31-1 are given", name)
+	}
 	if in.number > 0 && in.number != next.number {
 		return nil, refuse(codeInvalidSchema, "Version is not one more than previous version; the next one is %d", next.number)
 	}
