@@ -158,7 +158,7 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
+		t.Cleanup(func() { _ = c.Close() })
 		if _, err := fmt.Fprintf(c, "GET /schemas HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
