@@ -1,0 +1,34 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAValueOfAnotherKindIsToldInTheFilesWords(t *testing.T) {
+	alone(t)
+	for text, want := range map[string]string{
+		"kafka: 3":                                   "line 1: want a section, with its settings indented below it, got a number",
+		"kafka: {brokers: {a: b}}":                   "line 1: want a list, as in [a, b], got a section",
+		"outbox:\n  max_backlog: many":               "line 2: want a number, got a text",
+		"outbox: {archive: 7}":                       "want true or false, got a number",
+		"outbox: {keep_days: [1]}":                   "want a number, got a list",
+		"lag: {every: soon}":                         "want a duration with its unit, as 30s, got a text",
+		"registry: {password: [hunter2hunter2]}":     "want a text, got a list",
+		"registry: hunter2`hunter2":                  "want a section, with its settings indented below it, got a text",
+		"alerts: {rules: 3}":                         "want a list",
+		"scale: {groups: [a]}":                       "want a section",
+		"kafka: 3\nregistry: 4\ndatabase_url: [a]\n": "line 3: want a text",
+	} {
+		_, err := read(t, text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want it to say %q", text, err, want)
+			continue
+		}
+		for _, never := range []string{"struct", "!!", "config.", "int64", "hunter2"} {
+			if strings.Contains(err.Error(), never) {
+				t.Errorf("%q: it says %s: %v", text, never, err)
+			}
+		}
+	}
+}
