@@ -55,7 +55,7 @@ func newDLQDrop() *cobra.Command {
 			case out.Events == 0:
 				return fmt.Errorf("nothing to drop: see `waybill dlq ls --keys --parked --group %s`", d.Group)
 			}
-			text := "%s given up; what is behind them goes on within seconds while a member of the group runs\n"
+			text := "%s given up; what is behind goes on within seconds while a member of the group runs\n"
 			if ask.DryRun {
 				text = "%s would be given up\n"
 			}
