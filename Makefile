@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-nightly generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -119,6 +119,10 @@ fuzz:
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir </dev/null || exit 1; \
 		done || exit 1; \
 	done
+
+## fuzz-nightly: the same with ten minutes each
+fuzz-nightly:
+	@$(MAKE) fuzz FUZZTIME=10m
 
 ## setup: what tests need that a bare Debian or Ubuntu lacks
 setup:

@@ -73,7 +73,7 @@ func TestDeadLettersAreListedByCauseAndKey(t *testing.T) {
 func TestADeadLetterIsShownThoughNoRegistryKnowsIt(t *testing.T) {
 	_, dsn := withDead(t)
 	code, out, errOut := command("dlq", "show", deadA, "--database", dsn, "--registry", "http://127.0.0.1:1")
-	for _, want := range []string{"tenant-a", "orders.events 0@1", "1 events of its key behind it", "3 times, class other", "orders.events.dlq.billing", "  ce_id", "cannot be decoded", "bytes"} {
+	for _, want := range []string{"tenant-a", "orders.events 0@1", "1 event of its key behind it", "3 times, class other", "orders.events.dlq.billing", "  ce_id", "cannot be decoded", "bytes"} {
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "\x1b") {
 			t.Errorf("%d %q %s, want %q", code, out, errOut, want)
 		}

@@ -98,7 +98,7 @@ var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 // misplaced is how the decoder tells of a value of another kind. It quotes the
 // value, which may be a secret, and names a type of this program.
-var misplaced = regexp.MustCompile("(?s)cannot unmarshal !!(\\w+)(?: `.*`)? into (.+)")
+var misplaced = regexp.MustCompile("(?s)cannot unmarshal !*(\\S*)(?: `.*`)? into (.+)")
 
 // kinds are what values are called in the file, by what stands for them here.
 func kinds(of string) string {

@@ -16,6 +16,7 @@ func TestAValueOfAnotherKindIsToldInTheFilesWords(t *testing.T) {
 		"lag: {every: soon}":                         "want a duration with its unit, as 30s, got a text",
 		"registry: {password: [hunter2hunter2]}":     "want a text, got a list",
 		"registry: hunter2`hunter2":                  "want a section, with its settings indented below it, got a text",
+		"!mine 000":                                  "want a section, with its settings indented below it, got something else", // found by the fuzzer
 		"alerts: {rules: 3}":                         "want a list",
 		"scale: {groups: [a]}":                       "want a section",
 		"kafka: 3\nregistry: 4\ndatabase_url: [a]\n": "line 3: want a text",
