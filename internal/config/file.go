@@ -94,7 +94,7 @@ func parse(b []byte) (in file, err error) {
 }
 
 // unknownKey is how the decoder tells of a key it has no place for.
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+var unknownKey = regexp.MustCompile(`(?s)field (.+) not found in type .+`)
 
 // misplaced is how the decoder tells of a value of another kind. It quotes the
 // value, which may be a secret, and names a type of this program.

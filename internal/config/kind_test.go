@@ -16,6 +16,8 @@ func TestAValueOfAnotherKindIsToldInTheFilesWords(t *testing.T) {
 		"lag: {every: soon}":                         "want a duration with its unit, as 30s, got a text",
 		"registry: {password: [hunter2hunter2]}":     "want a text, got a list",
 		"registry: hunter2`hunter2":                  "want a section, with its settings indented below it, got a text",
+		"kaf ka: 3":                                  "there is no setting kaf ka here",
+		"kafka: {broker: [a]}":                       "there is no setting broker here",
 		"!mine 000":                                  "want a section, with its settings indented below it, got something else", // found by the fuzzer
 		"alerts: {rules: 3}":                         "want a list",
 		"scale: {groups: [a]}":                       "want a section",
