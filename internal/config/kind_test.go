@@ -35,3 +35,19 @@ func TestAValueOfAnotherKindIsToldInTheFilesWords(t *testing.T) {
 		}
 	}
 }
+
+func TestARegistrysUserHasAPassword(t *testing.T) {
+	alone(t)
+	for text, ok := range map[string]bool{
+		"registry: {user: a}": false, "registry: {password: b}": false, "registry: {user: a, password: ''}": false,
+		"registry: {user: a, password: b}": true, "registry: {bearer: c}": true, "registry: {}": true,
+	} {
+		c, err := read(t, text)
+		if err == nil {
+			err = c.Check()
+		}
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -172,3 +172,15 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 	r.want("POST", "/subjects/one/versions", request(`"int"`), 200, `{"id":9}`)
 	r.want("DELETE", "/subjects/one", "", 200, `[1]`)
 }
+
+func TestARequestOfAnotherShapeIsToldInItsOwnWords(t *testing.T) {
+	r := fresh(t)
+	for body, want := range map[string]string{
+		`7`: "want an object, got number", `{"schema":7}`: "schema cannot be number", `{"schema":"x","references":[{"version":"1"}]}`: "references.version cannot be string", `[`: "unexpected end",
+	} {
+		status, got := r.ask("POST", "/subjects/one/versions", body)
+		if status != 400 || !strings.Contains(got, want) || strings.Contains(got, "server.") || strings.Contains(got, "Go ") {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}
