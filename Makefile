@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -110,15 +110,25 @@ fmt: $(BIN)/golangci-lint
 generate:
 	$(GO) generate ./...
 
-## fuzz: each parser of bytes for FUZZTIME
+## fuzz: each parser of bytes for FUZZTIME; FUZZ='Frame|Request' chooses some
 FUZZTIME ?= 30s
+FUZZ     ?= .
 fuzz:
 	@grep -rl --include=*_test.go '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \
 		grep -rhoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | cut -c6- | while read -r target; do \
+			[[ $$target =~ $(FUZZ) ]] || continue; \
 			echo "== $$dir $$target"; \
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir </dev/null || exit 1; \
 		done || exit 1; \
 	done
+
+## fuzz-nightly: the same with ten minutes each
+fuzz-nightly:
+	@$(MAKE) fuzz FUZZTIME=10m
+
+## fuzz-brief: what strangers reach, for seconds; the whole in fuzz-nightly
+fuzz-brief:
+	@$(MAKE) fuzz FUZZTIME=3s FUZZ='^Fuzz(Frame|Batch|Records|Request|Apply|SchemaText|Body|ReadHeaders|OpenCursor|Decode|DecodeChanges|Split)$$$$'
 
 ## setup: what tests need that a bare Debian or Ubuntu lacks
 setup:

@@ -22,7 +22,7 @@ func Remove(ctx context.Context, db *pgxpool.Pool, tenant, name string) error {
 		// none come between the look and the end.
 		err := tx.QueryRow(ctx, `SELECT id FROM waybill.queues WHERE tenant = $1 AND name = $2 FOR UPDATE`, tenant, name).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return New(db, Config{Tenant: tenant, Name: name}).unknown()
+			return ErrUnknown
 		}
 		if err != nil {
 			return err

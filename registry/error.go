@@ -15,12 +15,15 @@ var (
 	// failing, refusing our credentials, or no registry at all. Nothing is
 	// wrong with the event or the schema, so it is worth waiting.
 	ErrUnavailable = errors.New("schema registry unavailable")
+	// ErrDenied is an [ErrUnavailable] for want of credentials, or of the right
+	// ones.
+	ErrDenied = errors.New("credentials are missing, wrong, or not enough")
 	// ErrNotWireFormat is a value that does not begin with a schema id.
 	ErrNotWireFormat = errors.New("not in Confluent's wire format")
 	// ErrUnknownSchema is a schema id the registry has never given.
 	ErrUnknownSchema = errors.New("unknown schema id")
-	// ErrInvalidSchema is a text that is no schema, or one of a kind other
-	// than Avro.
+	// ErrInvalidSchema is a text that is no schema, one of a kind other than
+	// Avro, or one larger than the registry takes.
 	ErrInvalidSchema = errors.New("invalid schema")
 	// ErrMalformed is a body or a JSON message that does not fit its schema.
 	ErrMalformed = errors.New("does not fit its schema")
@@ -93,5 +96,24 @@ func unavailable(doing string, err error) error {
 		// Not a registry's words but perhaps a proxy's page: long, and no help.
 		err = fmt.Errorf("%s %s was answered with status %d", answer.Method, answer.URL, answer.StatusCode)
 	}
+	if answer != nil && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
+		return fmt.Errorf("%w: %s: %w: %w", ErrUnavailable, doing, ErrDenied, err)
+	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, doing, err)
+}
+
+// refused is the registry's considered answer that it does not take a schema,
+// nil if answer is another one.
+func refused(doing, text string, answer *sr.ResponseError) error {
+	if answer == nil {
+		return nil
+	}
+	switch answer.StatusCode {
+	case http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%s: %w: its %d bytes are more than the registry takes; move documentation and examples out of it: %w",
+			doing, ErrInvalidSchema, len(text), answer)
+	case http.StatusUnprocessableEntity:
+		return fmt.Errorf("%s: %w: %w", doing, ErrInvalidSchema, answer)
+	}
+	return nil
 }

@@ -83,10 +83,18 @@ func (c *Client) ask(ctx context.Context, id int) error {
 
 // parse compiles a schema after all it refers to.
 func (c *Client) parse(ctx context.Context, s sr.Schema) (*avro.Schema, error) {
-	return c.parseWith(ctx, &avro.SchemaCache{}, s, 0)
+	return c.parseWith(ctx, &known{done: map[sr.SchemaReference]bool{}}, s, 0)
 }
 
-func (c *Client) parseWith(ctx context.Context, known *avro.SchemaCache, s sr.Schema, depth int) (*avro.Schema, error) {
+// known is what was read for one schema. What several references lead to is
+// read once: where each of a row of schemas refers to the one before it twice,
+// the ways to the first double with every schema.
+type known struct {
+	avro.SchemaCache
+	done map[sr.SchemaReference]bool // by subject and version
+}
+
+func (c *Client) parseWith(ctx context.Context, known *known, s sr.Schema, depth int) (*avro.Schema, error) {
 	if s.Type != sr.TypeAvro {
 		return nil, fmt.Errorf("%w: it is %s, only Avro is understood", ErrInvalidSchema, s.Type)
 	}
@@ -94,6 +102,11 @@ func (c *Client) parseWith(ctx context.Context, known *avro.SchemaCache, s sr.Sc
 		return nil, fmt.Errorf("%w: references go deeper than %d", ErrInvalidSchema, referenceDepth)
 	}
 	for _, ref := range s.References {
+		place := sr.SchemaReference{Subject: ref.Subject, Version: ref.Version}
+		if known.done[place] {
+			continue
+		}
+		known.done[place] = true
 		target, err := c.sr.SchemaByVersion(sr.WithParams(ctx, sr.ShowDeleted), ref.Subject, ref.Version)
 		if err != nil {
 			return nil, unavailable(fmt.Sprintf("fetch reference %s to %q version %d", ref.Name, ref.Subject, ref.Version), err)

@@ -96,11 +96,11 @@ func (c *Client) RegisterText(ctx context.Context, subject, text string) (int, e
 		return 0, unavailable(doing, err)
 	case answer.StatusCode == http.StatusConflict:
 		return 0, &IncompatibleError{Subject: subject, Reasons: c.reasons(ctx, subject, schema, answer)}
-	case answer.StatusCode == http.StatusUnprocessableEntity:
-		return 0, fmt.Errorf("%s: %w: %w", doing, ErrInvalidSchema, err)
-	default:
-		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
+	if err := refused(doing, text, answer); err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("%s: %w", doing, err)
 }
 
 // reasons asks why a schema was refused, one reason a place. Registries differ

@@ -52,11 +52,11 @@ func (c *Client) version(ctx context.Context, subject string, n int) (Version, e
 	if err != nil {
 		return Version{}, unavailable(doing, err)
 	}
-	schema, err := c.parse(ctx, found.Schema)
-	if err != nil {
-		return Version{}, fmt.Errorf("%s: %w", doing, err)
+	v := Version{Number: found.Version, ID: found.ID, Text: found.Schema.Schema}
+	if v.Schema, err = c.parse(ctx, found.Schema); err != nil {
+		return v, fmt.Errorf("%s: %w", doing, err)
 	}
-	return Version{found.Version, found.ID, found.Schema.Schema, schema}, nil
+	return v, nil
 }
 
 // Level is the compatibility level that holds for a subject: its own, or else
@@ -69,19 +69,26 @@ func (c *Client) Level(ctx context.Context, subject string) (string, error) {
 	return r.Level.String(), nil
 }
 
-// Registered tells whether a subject has this very schema already.
+// Registered tells whether a subject has this very schema already. The error is
+// [ErrInvalidSchema] or [ErrUnavailable].
 func (c *Client) Registered(ctx context.Context, subject, text string) (bool, error) {
 	_, err := c.sr.LookupSchema(ctx, subject, sr.Schema{Schema: text})
 	if err == nil {
 		return true, nil
 	}
-	if a := verdict(err); a != nil && a.StatusCode == http.StatusNotFound {
+	doing, answer := fmt.Sprintf("look the schema up under subject %q", subject), verdict(err)
+	if answer != nil && answer.StatusCode == http.StatusNotFound {
 		return false, nil
 	}
-	return false, unavailable(fmt.Sprintf("look the schema up under subject %q", subject), err)
+	if err := refused(doing, text, answer); err != nil {
+		return false, err
+	}
+	return false, unavailable(doing, err)
 }
 
-// Latest is a subject's latest version, and the numbers of all it has.
+// Latest is a subject's latest version, and the numbers of all it has. With
+// [ErrInvalidSchema], which is of a schema in another language too, all but the
+// parsed schema is there.
 func (c *Client) Latest(ctx context.Context, subject string) (numbers []int, latest Version, err error) {
 	numbers, err = c.sr.SubjectVersions(ctx, subject)
 	if err == nil && len(numbers) > 0 {

@@ -60,6 +60,9 @@ func Up(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) 
 		if a.lock, err = lockDir(cfg.Dir); err != nil {
 			return err
 		}
+		if err := a.portsFree(ctx); err != nil {
+			return err
+		}
 		return a.startRoles(ctx, Roles())
 	})
 }

@@ -17,7 +17,7 @@ import (
 func main() {
 	dir := flag.String("dir", ".", "folder of the *.avsc files, and of the Go files written")
 	flag.Parse()
-	if err := gen.Write(*dir); err != nil {
+	if _, err := gen.Write(*dir); err != nil {
 		fmt.Fprintln(os.Stderr, "avrogen:", err)
 		os.Exit(1)
 	}

@@ -13,9 +13,9 @@ type object = map[string]any
 func (c *Catalogue) AsyncAPI(version, kafka string) ([]byte, error) {
 	channels, operations, messages := object{}, object{}, object{}
 	for _, t := range c.Topics {
-		channel, carried, all := identifier(t.Name), object{}, []object{}
+		channel, carried, all := identifier(t.Name, channels), object{}, []object{}
 		for _, e := range t.Events {
-			id := identifier(e.Type)
+			id := identifier(e.Anchor, messages)
 			carried[id] = reference("components", "messages", id)
 			all = append(all, reference("channels", channel, "messages", id))
 			messages[id] = message(e)
@@ -93,4 +93,12 @@ func reference(path ...string) object {
 // a reference.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-func identifier(name string) string { return unfit.ReplaceAllString(name, "_") }
+// identifier is a name that is not taken yet.
+func identifier(name string, taken object) string {
+	name = unfit.ReplaceAllString(name, "_")
+	id := name
+	for n := 2; taken[id] != nil; n++ {
+		id = fmt.Sprint(name, "_", n)
+	}
+	return id
+}

@@ -7,10 +7,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/twmb/avro"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/waybillhq/waybill/internal/schemas"
 	"github.com/waybillhq/waybill/registry"
@@ -32,6 +34,7 @@ type Topic struct {
 // Event is a type of event.
 type Event struct {
 	Subject  string
+	Anchor   string // names it within the catalogue
 	Type     string // full name of the record
 	Name     string // its last part
 	Doc      string
@@ -60,39 +63,65 @@ func FromTree(title string, tree []schemas.Contract) *Catalogue {
 	return c.sorted()
 }
 
+// askAtOnce bounds how many subjects are asked about side by side.
+const askAtOnce = 8
+
 // FromRegistry describes the subjects of a registry that are named
-// TOPIC-RECORD, which are those of events; known may tell more about some.
+// TOPIC-RECORD, which are those of events; known may tell more about some. A
+// subject in another language than Avro, or with a version that cannot be read,
+// is none of them.
 func FromRegistry(ctx context.Context, title string, r *registry.Client, known []schemas.Contract) (*Catalogue, error) {
 	subjects, err := r.Subjects(ctx, "")
 	if err != nil {
 		return nil, err
 	}
+	topics, events := make([]string, len(subjects)), make([]Event, len(subjects))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(askAtOnce)
+	for i, subject := range subjects {
+		g.Go(func() (err error) {
+			topics[i], events[i], err = registered(ctx, r, subject)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
 	c := &Catalogue{Title: title}
-	for _, subject := range subjects {
-		versions, err := r.Versions(ctx, subject)
-		if err != nil {
-			return nil, err
-		}
-		if len(versions) == 0 {
-			continue // removed since
-		}
-		latest := versions[len(versions)-1]
-		typ := typeOf(latest.Schema)
-		topic, ok := strings.CutSuffix(subject, "-"+typ)
-		if !ok || topic == "" {
+	for i, topic := range topics {
+		if topic == "" {
 			continue
 		}
-		e := describe(subject, typ, latest.Schema, latest.Text)
-		if e.Level, err = r.Level(ctx, subject); err != nil {
-			return nil, err
-		}
-		if i := slices.IndexFunc(known, func(k schemas.Contract) bool { return k.Subject == subject }); i >= 0 {
+		e := events[i]
+		if i := slices.IndexFunc(known, func(k schemas.Contract) bool { return k.Subject == e.Subject }); i >= 0 {
 			e.Key, e.Source = known[i].Key, known[i].Source
 		}
-		e.Versions = history(versions)
 		c.add(topic, e)
 	}
 	return c.sorted(), nil
+}
+
+// registered is the event that a subject is, without a topic if it is none.
+func registered(ctx context.Context, r *registry.Client, subject string) (topic string, e Event, err error) {
+	versions, err := r.Versions(ctx, subject)
+	switch {
+	case errors.Is(err, registry.ErrInvalidSchema):
+		return "", Event{}, nil
+	case err != nil:
+		return "", Event{}, err
+	case len(versions) == 0:
+		return "", Event{}, nil // removed since
+	}
+	latest := versions[len(versions)-1]
+	typ := typeOf(latest.Schema)
+	topic, ok := strings.CutSuffix(subject, "-"+typ)
+	if !ok || topic == "" || typ == "" {
+		return "", Event{}, nil
+	}
+	e = describe(subject, typ, latest.Schema, latest.Text)
+	e.Versions = history(versions)
+	e.Level, err = r.Level(ctx, subject)
+	return topic, e, err
 }
 
 func history(versions []registry.Version) []Version {
@@ -130,10 +159,26 @@ func (c *Catalogue) add(topic string, e Event) {
 	c.Topics[i].Events = append(c.Topics[i].Events, e)
 }
 
+// sorted also gives each event the name that links and references know it by:
+// its type's, and that of its subject where several topics carry the type.
 func (c *Catalogue) sorted() *Catalogue {
 	slices.SortFunc(c.Topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range c.Topics {
 		slices.SortFunc(t.Events, func(a, b Event) int { return cmp.Compare(a.Type, b.Type) })
+	}
+	seen := map[string]int{}
+	for _, t := range c.Topics {
+		for _, e := range t.Events {
+			seen[e.Type]++
+		}
+	}
+	for _, t := range c.Topics {
+		for i := range t.Events {
+			e := &t.Events[i]
+			if e.Anchor = e.Type; seen[e.Type] > 1 {
+				e.Anchor = e.Subject
+			}
+		}
 	}
 	return c
 }

@@ -52,7 +52,7 @@ func Language(accept string) string {
 // contracts' language.
 type words struct {
 	Catalogue, Topics, Search, None, Nothing, Key, Subject, Source, Level, Fields, Field, Type, Default, Meaning, Required string
-	Versions, Version, First, Unnoticed, Added, Removed, Changed, Schema, AsyncAPI, Events                                 string
+	Versions, Version, First, Unnoticed, Added, Removed, Changed, Schema, AsyncAPI, Event, Events                          string
 }
 
 func wordsOf(language string) words {
@@ -62,7 +62,7 @@ func wordsOf(language string) words {
 			Nothing: "Ainda não há eventos registrados.", Key: "Chave", Subject: "Assunto no registro", Source: "Quem envia", Level: "Compatibilidade",
 			Fields: "Campos", Field: "Campo", Type: "Tipo", Default: "Padrão", Meaning: "Significado", Required: "obrigatório",
 			Versions: "Versões", Version: "Versão", First: "primeira", Unnoticed: "nada que quem lê perceba", Added: "novo", Removed: "retirado", Changed: "mudou",
-			Schema: "Esquema Avro", AsyncAPI: "Documento AsyncAPI", Events: "eventos",
+			Schema: "Esquema Avro", AsyncAPI: "Documento AsyncAPI", Event: "evento", Events: "eventos",
 		}
 	}
 	return words{
@@ -70,7 +70,7 @@ func wordsOf(language string) words {
 		Nothing: "No events are registered yet.", Key: "Key", Subject: "Subject in the registry", Source: "Sent by", Level: "Compatibility",
 		Fields: "Fields", Field: "Field", Type: "Type", Default: "Default", Meaning: "Meaning", Required: "required",
 		Versions: "Versions", Version: "Version", First: "the first", Unnoticed: "nothing that readers notice", Added: "added", Removed: "removed", Changed: "changed",
-		Schema: "Avro schema", AsyncAPI: "AsyncAPI document", Events: "events",
+		Schema: "Avro schema", AsyncAPI: "AsyncAPI document", Event: "event", Events: "events",
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // fresh is how long what was asked of the registry is shown: a page that is
@@ -25,9 +27,10 @@ type Server struct {
 	Version string // of the AsyncAPI document
 	Logger  *slog.Logger
 
-	mu   sync.Mutex
-	last *Catalogue
-	at   time.Time
+	asking singleflight.Group
+	mu     sync.Mutex
+	last   *Catalogue
+	at     time.Time
 }
 
 // Register adds the addresses to mux.
@@ -72,24 +75,51 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, kind string, wri
 	_, _ = w.Write(body) // the client left: nobody to tell
 }
 
-// get asks one at a time: the others wait, and have what it found.
+// get asks once for all who come meanwhile, and goes on when the first of them
+// leaves.
 func (s *Server) get(ctx context.Context) (*Catalogue, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last != nil && time.Since(s.at) < fresh {
-		return s.last, nil
+	if c := s.fresh(); c != nil {
+		return c, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	c, err := s.Get(ctx)
-	if err != nil {
-		return nil, err
+	answer := s.asking.DoChan("", func() (any, error) {
+		if c := s.fresh(); c != nil { // since we looked, somebody else's asking has ended
+			return c, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+		defer cancel()
+		c, err := s.Get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.last, s.at = c, time.Now()
+		return c, nil
+	})
+	select {
+	case r := <-answer:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*Catalogue), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	s.last, s.at = c, time.Now()
-	return c, nil
 }
 
-// policy lets the page's own script run and nothing be fetched.
+// fresh is what was found lately, nil if nothing was.
+func (s *Server) fresh() *Catalogue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || time.Since(s.at) >= fresh {
+		return nil
+	}
+	return s.last
+}
+
+// policy lets the page's own script run and nothing be fetched. The script must
+// have no comments: the template would leave them out, and the hash were of
+// another.
 var policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'sha256-" + scriptHash() + "'"
 
 func scriptHash() string {

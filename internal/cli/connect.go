@@ -128,8 +128,12 @@ func (t *target) registryClient() (*registry.Client, error) {
 	})
 }
 
-// registryHint adds which flag names another registry.
+// registryHint adds how credentials are given, or which flag names another
+// registry.
 func registryHint(err error) error {
+	if errors.Is(err, registry.ErrDenied) {
+		return fmt.Errorf("%w (give a name and a password as --registry http://NAME:PASSWORD@HOST:PORT, or them or a bearer token under registry in the configuration file that %s names)", err, config.EnvFile)
+	}
 	if errors.Is(err, registry.ErrUnavailable) {
 		return fmt.Errorf("%w (start one with `waybill up`, or name another with --registry)", err)
 	}

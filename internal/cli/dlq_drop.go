@@ -55,11 +55,11 @@ func newDLQDrop() *cobra.Command {
 			case out.Events == 0:
 				return fmt.Errorf("nothing to drop: see `waybill dlq ls --keys --parked --group %s`", d.Group)
 			}
-			text := "%d events given up; what is behind them goes on within seconds while a member of the group runs\n"
+			text := "%s given up; what is behind goes on within seconds while a member of the group runs\n"
 			if ask.DryRun {
-				text = "%d events would be given up\n"
+				text = "%s would be given up\n"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, out.Events)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, plural(out.Events, "event"))
 			return err
 		})
 	}

@@ -42,6 +42,11 @@ func newDLQRedrive() *cobra.Command {
 			if out.Redriven, err = consumer.Redrive(ctx, db, f, ask); err != nil {
 				return err
 			}
+			if out.Keys == 0 {
+				if err := unknownCause(ctx, db, f); err != nil {
+					return err
+				}
+			}
 			if !*asJSON {
 				if err := out.print(cmd, ask.DryRun); err != nil {
 					return err
@@ -58,7 +63,7 @@ func newDLQRedrive() *cobra.Command {
 				}
 			}
 			if p := out.Progress; p != nil && p.DeadAgain > 0 {
-				return fmt.Errorf("%d keys died again: waybill dlq ls --group %s", p.DeadAgain, f.Group)
+				return fmt.Errorf("%s died again: waybill dlq ls --group %s", plural(p.DeadAgain, "key"), f.Group)
 			}
 			return nil
 		})
@@ -72,10 +77,14 @@ type redriven struct {
 }
 
 func (r redriven) print(cmd *cobra.Command, dry bool) error {
-	text := fmt.Sprintf("%d keys are to be tried again", r.Keys)
+	are := "are"
+	if r.Keys == 1 {
+		are = "is"
+	}
+	text := fmt.Sprintf("%s %s to be tried again", plural(r.Keys, "key"), are)
 	switch {
 	case dry:
-		text = fmt.Sprintf("%d keys would be tried again", r.Keys)
+		text = plural(r.Keys, "key") + " would be tried again"
 	case r.Keys == 0:
 		text = "nothing to try again: what is chosen is not dead, or is to be tried again already"
 	}
@@ -101,7 +110,7 @@ func followRedrive(ctx context.Context, cmd *cobra.Command, db *pgxpool.Pool, ru
 		}
 		if p != told && !silent {
 			told = p
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%d of %d keys free, %d draining, %d waiting, %d dead again\n", p.Freed, p.Keys, p.Draining, p.Waiting, p.DeadAgain)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%d of %s free, %d draining, %d waiting, %d dead again\n", p.Freed, plural(p.Keys, "key"), p.Draining, p.Waiting, p.DeadAgain)
 			if err != nil {
 				return nil, err
 			}

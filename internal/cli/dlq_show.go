@@ -84,7 +84,7 @@ func (d deadShown) print(out io.Writer) error {
 		{"place", fmt.Sprintf("%s %d@%d", d.Topic, d.Partition, d.Offset)},
 		{"key", d.Key},
 		{"published", d.Published.Local().Format(time.RFC3339)},
-		{"state", fmt.Sprintf("%s since %s, %d events of its key behind it", d.State, since(d.DeadKey), d.Behind)},
+		{"state", fmt.Sprintf("%s since %s, %s of its key behind it", d.State, since(d.DeadKey), plural(d.Behind, "event"))},
 		{"failed", fmt.Sprintf("%d times, class %s, cause %s", d.Failures, or(d.Class, "-"), or(d.Cause, "-"))},
 		{"error", d.Error},
 		{"copy", copied},

@@ -73,7 +73,7 @@ func TestDeadLettersAreListedByCauseAndKey(t *testing.T) {
 func TestADeadLetterIsShownThoughNoRegistryKnowsIt(t *testing.T) {
 	_, dsn := withDead(t)
 	code, out, errOut := command("dlq", "show", deadA, "--database", dsn, "--registry", "http://127.0.0.1:1")
-	for _, want := range []string{"tenant-a", "orders.events 0@1", "1 events of its key behind it", "3 times, class other", "orders.events.dlq.billing", "  ce_id", "cannot be decoded", "bytes"} {
+	for _, want := range []string{"tenant-a", "orders.events 0@1", "1 event of its key behind it", "3 times, class other", "orders.events.dlq.billing", "  ce_id", "cannot be decoded", "bytes"} {
 		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "\x1b") {
 			t.Errorf("%d %q %s, want %q", code, out, errOut, want)
 		}
@@ -92,7 +92,7 @@ func TestRedriveIsFollowedToItsEnd(t *testing.T) {
 	if code, out, errOut := run("--all", "--dry-run"); code != 0 || out != "2 keys would be tried again\n" || deadStates(t, db) != "dead waiting dead" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
-	if code, out, errOut := run("--key", "b", "--reason", "mended", "--wait", "1ms"); code != 0 || !strings.Contains(out, "0 of 1 keys free, 0 draining, 1 waiting") || !strings.Contains(out, "waybill groups") {
+	if code, out, errOut := run("--key", "b", "--reason", "mended", "--wait", "1ms"); code != 0 || !strings.Contains(out, "0 of 1 key free, 0 draining, 1 waiting") || !strings.Contains(out, "waybill groups") {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
 	if code, out, errOut := run("--key", "b"); code != 0 || !strings.Contains(out, "nothing to try again") {
@@ -106,7 +106,7 @@ func TestRedriveIsFollowedToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, out, errOut := run("--cause", "c0ffee00"); code != exitFailed || !strings.Contains(out, "1 dead again") || !strings.Contains(errOut, "1 keys died again: waybill dlq ls") {
+	if code, out, errOut := run("--cause", "c0ffee00"); code != exitFailed || !strings.Contains(out, "1 dead again") || !strings.Contains(errOut, "1 key died again: waybill dlq ls") {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
 	code, out, errOut := command("dlq", "log", "--database", dsn)
@@ -121,16 +121,16 @@ func TestDropGivesUpOneEventOrAKey(t *testing.T) {
 	run := func(args ...string) (int, string, string) {
 		return command(append(append([]string{"dlq", "drop"}, args...), base...)...)
 	}
-	if code, out, errOut := run(deadA, "--dry-run"); code != 0 || out != "1 events would be given up\n" || deadStates(t, db) != "dead waiting dead" {
+	if code, out, errOut := run(deadA, "--dry-run"); code != 0 || out != "1 event would be given up\n" || deadStates(t, db) != "dead waiting dead" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
-	if code, out, errOut := run(deadA); code != 0 || !strings.HasPrefix(out, "1 events given up") || deadStates(t, db) != "retrying dead" {
+	if code, out, errOut := run(deadA); code != 0 || !strings.HasPrefix(out, "1 event given up") || deadStates(t, db) != "retrying dead" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
 	if code, _, errOut := run(deadA); code != exitFailed || !strings.Contains(errOut, "nothing to drop") {
 		t.Errorf("%d %s", code, errOut)
 	}
-	if code, out, errOut := run("--key", "a", "--topic", "orders.events"); code != 0 || !strings.HasPrefix(out, "1 events given up") || deadStates(t, db) != "dead" {
+	if code, out, errOut := run("--key", "a", "--topic", "orders.events"); code != 0 || !strings.HasPrefix(out, "1 event given up") || deadStates(t, db) != "dead" {
 		t.Errorf("%d %s %s", code, out, errOut)
 	}
 }

@@ -58,7 +58,7 @@ func partitionRows(all []consumer.PartitionState) [][]string {
 		}
 		parked := "0"
 		if p.Parked > 0 {
-			parked = fmt.Sprintf("%d of %d keys", p.Parked, p.Keys)
+			parked = fmt.Sprintf("%d of %s", p.Parked, plural(p.Keys, "key"))
 		}
 		if p.Gaps > 0 {
 			parked += fmt.Sprintf(", %d at a gap", p.Gaps)

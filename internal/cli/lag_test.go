@@ -110,11 +110,18 @@ func TestASparklineHasACellForEachPastAndFitsItsWidth(t *testing.T) {
 
 func TestScaleAsItIsShown(t *testing.T) {
 	var out bytes.Buffer
-	advice := lag.Advise(&seen().Groups[0], lag.Goal{})
-	if err := table(&out, adviceRows([]lag.Advice{advice})); err != nil {
+	told := advice{Advice: lag.Advise(&seen().Groups[0], lag.Goal{Workers: 8})}
+	if err := table(&out, adviceRows([]advice{told})); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "scale.txt", out.String())
+	// What nobody said is not shown as if it were known.
+	for workers, want := range map[int]string{8: "as they are", 12: "12 if there are 8"} {
+		a := advice{lag.Advice{Workers: workers}, true}
+		if got := adviceRows([]advice{a})[1][3]; got != want {
+			t.Errorf("%d: %q, want %q", workers, got, want)
+		}
+	}
 }
 
 func TestScaleRefusesWhatCannotBeMeant(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -81,14 +82,26 @@ func newQueueCreate() *cobra.Command {
 	f.DurationVar(&s.KeepDead, "keep-dead", 30*24*time.Hour, "how long dead letters are kept")
 	f.StringVar(&s.DeadLetter, "dead-letter", "", "another queue of the tenant for the dead; the queue's own dead letters if left out")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := notZero(cmd, "lease", "max-deliveries", "max-length", "dedupe", "keep-dead"); err != nil {
+			return err
+		}
 		return c.ask(cmd.Context(), func(ctx context.Context, db *pgxpool.Pool) error {
+			had, err := queue.List(ctx, db, *c.tenant)
+			if err != nil {
+				return err
+			}
 			if err := queue.Declare(ctx, db, *c.tenant, args[0], s); err != nil {
 				return err
 			}
+			there := slices.ContainsFunc(had, func(i queue.Info) bool { return i.Name == args[0] })
 			if *c.json {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"tenant": *c.tenant, "name": args[0]})
+				return printJSON(cmd.OutOrStdout(), map[string]any{"tenant": *c.tenant, "name": args[0], "created": !there})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "queue %s is there\n", args[0])
+			what := "is created"
+			if there {
+				what = "was there and has these settings now"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "queue %s %s: waybill queue ls\n", args[0], what)
 			return err
 		})
 	}

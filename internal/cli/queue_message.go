@@ -148,6 +148,9 @@ func newQueueReceive() *cobra.Command {
 	f.DurationVar(&opts.Lease, "lease", 0, "how long you have them; the queue's if left out")
 	ack := f.Bool("ack", false, "say that they are done once they are printed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := notZero(cmd, "max", "lease"); err != nil {
+			return err
+		}
 		if opts.Wait < 0 || opts.Wait > 10*time.Second {
 			return usagef("--wait %s: want 0s to 10s", opts.Wait)
 		}

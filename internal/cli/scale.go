@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -26,10 +27,13 @@ Goals of single groups may stand in the configuration file under scale.`,
 	drain := f.Duration("drain", 0, "how soon a lag shall be gone (1m unless configured)")
 	least := f.Int("min", 0, "replicas at least (1 unless configured)")
 	most := f.Int("max", 0, "replicas at most (partitions unless configured)")
-	workers := f.Int("workers", 0, "workers of each replica now (8 unless configured)")
+	workers := f.Int("workers", 0, "workers of each replica now (8 are assumed unless configured)")
 	cmd.RunE = func(cmd *cobra.Command, groups []string) error {
 		if *over < time.Second || *over > time.Hour {
 			return usagef("--over %s: want 1s to 1h", *over)
+		}
+		if err := notZero(cmd, "drain", "min", "max", "workers"); err != nil {
+			return err
 		}
 		if *drain < 0 || *least < 0 || *most < 0 || *workers < 0 || *most > 0 && *most < *least {
 			return usagef("--drain %s --min %d --max %d --workers %d: want them above zero, and --max not below --min", *drain, *least, *most, *workers)
@@ -46,14 +50,14 @@ Goals of single groups may stand in the configuration file under scale.`,
 		if missing := absent(groups, s); s.Error == "" && missing != "" {
 			return noGroup(missing)
 		}
-		all := []lag.Advice{}
+		all := []advice{}
 		for i := range s.Groups {
 			goal := app.ScaleGoal(t.cfg.Scale, s.Groups[i].Name)
 			override(&goal.Drain, *drain)
 			override(&goal.Min, *least)
 			override(&goal.Max, *most)
 			override(&goal.Workers, *workers)
-			all = append(all, lag.Advise(&s.Groups[i], goal))
+			all = append(all, advice{lag.Advise(&s.Groups[i], goal), goal.Workers == 0})
 		}
 		if *asJSON {
 			return errors.Join(printJSON(cmd.OutOrStdout(), all), problem(s))
@@ -69,7 +73,26 @@ func override[T int | time.Duration](v *T, flag T) {
 	}
 }
 
-func adviceRows(all []lag.Advice) [][]string {
+// advice is one with what it had to assume.
+type advice struct {
+	lag.Advice
+	Assumed bool `json:"workers_assumed"` // nobody said how many workers there are, and 8 were taken
+}
+
+// workers is how many there should be. Where nobody said how many there are, it
+// must not look as if that were known.
+func (a advice) workers() string {
+	const assumed = 8
+	switch {
+	case !a.Assumed:
+		return strconv.Itoa(a.Workers)
+	case a.Workers == assumed:
+		return "as they are"
+	}
+	return fmt.Sprintf("%d if there are %d", a.Workers, assumed)
+}
+
+func adviceRows(all []advice) [][]string {
 	rows := [][]string{{"GROUP", "MEMBERS", "REPLICAS", "WORKERS EACH", "PARTITIONS", "LAG", "WHY"}}
 	for _, a := range all {
 		members := "unknown"
@@ -77,7 +100,7 @@ func adviceRows(all []lag.Advice) [][]string {
 			members = strconv.Itoa(*a.Now)
 		}
 		rows = append(rows, []string{
-			a.Group, members, strconv.Itoa(a.Replicas), strconv.Itoa(a.Workers), strconv.Itoa(a.Partitions), number(a.Lag), oneLine(a.Reason),
+			a.Group, members, strconv.Itoa(a.Replicas), a.workers(), strconv.Itoa(a.Partitions), number(a.Lag), oneLine(a.Reason),
 		})
 	}
 	return rows

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +48,17 @@ list of its contracts; files of schemas that are gone are removed. The package
 is called after the folder.`,
 		Example: "  waybill schema generate ./contracts",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return gen.Write(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := gen.Write(args[0])
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(args[0], name)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}
 }

@@ -28,7 +28,8 @@ func newSchemaCheck() *cobra.Command {
 (exit code 1) if it may not follow them. Those are what is registered, under the
 subject's level there, or with --git what the folder held at a ref: each state
 that ref's own line of commits left behind, all of which must stay readable both
-ways (FULL_TRANSITIVE), unless --level says less.
+ways (FULL_TRANSITIVE), unless --level says less. A contract that the folder
+never had there is looked for in the other folders: it may have been moved.
 
 For a build: check out the history (a shallow clone has none), then
 waybill schema check --git origin/main DIR.`,
@@ -76,7 +77,7 @@ waybill schema check --git origin/main DIR.`,
 }
 
 func checkGit(ctx context.Context, notes io.Writer, tree []schemas.Contract, dir, ref string, level compat.Level) ([]schemas.Finding, error) {
-	earlier, skipped, err := schemas.History(ctx, dir, ref)
+	earlier, skipped, err := schemas.History(ctx, dir, ref, tree)
 	if err != nil {
 		return nil, err
 	}

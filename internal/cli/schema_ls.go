@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,9 @@ func describeSubject(ctx context.Context, c *registry.Client, name string) (subj
 		return subjectInfo{}, err
 	}
 	numbers, latest, err := c.Latest(ctx, name)
+	if errors.Is(err, registry.ErrInvalidSchema) {
+		return subjectInfo{Subject: name, Level: level, Versions: len(numbers), Latest: latest.Number, ID: latest.ID, Doc: "no Avro that is understood here"}, nil
+	}
 	if err != nil {
 		return subjectInfo{}, err
 	}

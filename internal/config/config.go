@@ -187,6 +187,9 @@ func (c *Config) Check() error {
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
 	errs = append(errs, c.CDC.check(), c.Queue.check(), c.checkOperatorKey(), c.checkMonitor())
+	if (c.RegistryUser == "") != (c.RegistrySecret == "") {
+		errs = append(errs, errors.New("registry: want user and password, or neither: a registry of our own would let in whoever knows one of them"))
+	}
 	if c.Dir == "" {
 		errs = append(errs, errors.New("--dir: want a folder for the data"))
 	}

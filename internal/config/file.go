@@ -94,7 +94,45 @@ func parse(b []byte) (in file, err error) {
 }
 
 // unknownKey is how the decoder tells of a key it has no place for.
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+var unknownKey = regexp.MustCompile(`(?s)field (.+) not found in type .+`)
+
+// misplaced is how the decoder tells of a value of another kind. It quotes the
+// value, which may be a secret, and names a type of this program.
+var misplaced = regexp.MustCompile("(?s)cannot unmarshal !*(\\S*)(?: `.*`)? into (.+)")
+
+// kinds are what values are called in the file, by what stands for them here.
+func kinds(of string) string {
+	of = strings.TrimPrefix(of, "*")
+	switch {
+	case strings.HasPrefix(of, "[]"):
+		return "a list, as in [a, b]"
+	case of == "string":
+		return "a text"
+	case of == "bool":
+		return "true or false"
+	case strings.HasPrefix(of, "int"), strings.HasPrefix(of, "uint"), strings.HasPrefix(of, "float"):
+		return "a number"
+	case of == "time.Duration":
+		return "a duration with its unit, as 30s"
+	}
+	return "a section, with its settings indented below it"
+}
+
+var given = map[string]string{
+	"int": "a number", "float": "a number", "str": "a text", "bool": "true or false", "seq": "a list", "map": "a section",
+}
+
+func sayMisplaced(text string) string {
+	m := misplaced.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
+	}
+	got, ok := given[text[m[2]:m[3]]]
+	if !ok {
+		got = "something else"
+	}
+	return text[:m[0]] + "want " + kinds(text[m[4]:m[5]]) + ", got " + got
+}
 
 // plain says what is wrong without naming types of this program.
 func plain(err error) error {
@@ -104,7 +142,7 @@ func plain(err error) error {
 	}
 	said := make([]string, len(wrong.Errors))
 	for i, text := range wrong.Errors {
-		said[i] = unknownKey.ReplaceAllString(text, "there is no setting ${1} here")
+		said[i] = sayMisplaced(unknownKey.ReplaceAllString(text, "there is no setting ${1} here"))
 	}
 	return fmt.Errorf("%s; the README lists what the file may hold", strings.Join(said, "; "))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 )
@@ -17,12 +18,33 @@ const maxCommits = 2000
 // oldest first: each state that a commit on ref's own line left behind (a
 // branch that was merged counts with what it merged). skipped are commits whose
 // files were no contracts. A shallow clone knows only the last of it.
-func History(ctx context.Context, dir, ref string) (versions map[string][]Earlier, skipped []string, err error) {
+//
+// A contract of tree, the folder as it is now, that the folder never had at ref
+// has the history it had in another folder: this one may have been moved.
+func History(ctx context.Context, dir, ref string, tree []Contract) (versions map[string][]Earlier, skipped []string, err error) {
 	r := repository{dir: dir, blobs: map[string][]byte{}}
 	if err := r.ready(ctx, ref); err != nil {
 		return nil, nil, err
 	}
-	log, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%h %cs", fmt.Sprint("-", maxCommits), "--end-of-options", ref, "--", "*.avsc")
+	versions, skipped, err = r.history(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	missing := map[string]bool{}
+	for _, c := range tree {
+		if versions[c.Subject] == nil {
+			missing[c.Subject] = true
+		}
+	}
+	if len(missing) == 0 {
+		return versions, skipped, nil
+	}
+	return versions, skipped, r.elsewhere(ctx, ref, missing, versions)
+}
+
+// history is that of r's folder.
+func (r *repository) history(ctx context.Context, ref string) (versions map[string][]Earlier, skipped []string, err error) {
+	log, err := r.git(ctx, "log", "--first-parent", "--reverse", "--format=%h %cs", fmt.Sprint("-", maxCommits), "--end-of-options", ref, "--", r.pathspec())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,19 +90,20 @@ func (r *repository) ready(ctx context.Context, ref string) error {
 }
 
 type repository struct {
-	dir   string
+	dir   string            // git runs there
+	below string            // another folder, from the top of the repository; "" for dir itself
 	blobs map[string][]byte // by id: most commits leave most files as they were
 }
 
 // files are the schema files of a commit, by name.
 func (r *repository) files(ctx context.Context, commit string) (map[string][]byte, error) {
-	list, err := r.git(ctx, "ls-tree", commit, "./")
+	list, err := r.git(ctx, append([]string{"ls-tree", "-z"}, r.entries(commit)...)...)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for line := range strings.Lines(string(list)) {
-		what, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	for entry := range strings.SplitSeq(string(list), "\x00") {
+		what, name, _ := strings.Cut(entry, "\t")
 		fields := strings.Fields(what) // mode, type, id
 		if len(fields) != 3 || fields[1] != "blob" || !strings.HasSuffix(name, ".avsc") {
 			continue
@@ -91,13 +114,13 @@ func (r *repository) files(ctx context.Context, commit string) (map[string][]byt
 				return nil, err
 			}
 		}
-		files[name] = r.blobs[id]
+		files[path.Base(name)] = r.blobs[id]
 	}
 	return files, nil
 }
 
 func (r *repository) git(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"-C", r.dir}, args)...) //nolint:gosec // no shell, and a ref cannot be an option
+	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"-C", r.dir, "-c", "log.showSignature=false"}, args)...) //nolint:gosec // no shell, and a ref cannot be an option
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	switch err := cmd.Run(); {

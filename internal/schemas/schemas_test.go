@@ -39,9 +39,11 @@ func (p *project) git(args ...string) {
 // write puts a contract with these fields besides its key.
 func (p *project) write(fields string) {
 	p.t.Helper()
-	p.put("opened.avsc", `{"type":"record","name":"bank.Opened","topic":"bank.events","source":"/bank","key":"id",
-		"fields":[{"name":"id","type":"string"}`+fields+`]}`)
+	p.put("opened.avsc", strings.Replace(contractText, "FIELDS", fields, 1))
 }
+
+const contractText = `{"type":"record","name":"bank.Opened","topic":"bank.events","source":"/bank","key":"id",
+	"fields":[{"name":"id","type":"string"}FIELDS]}`
 
 func (p *project) put(name, text string) {
 	p.t.Helper()
@@ -58,7 +60,7 @@ func (p *project) check(ref string) Finding {
 	if err != nil || len(tree) != 1 {
 		p.t.Fatal(tree, err)
 	}
-	earlier, _, err := History(p.t.Context(), p.dir, ref)
+	earlier, _, err := History(p.t.Context(), p.dir, ref, tree)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -111,17 +113,17 @@ func TestACommitThatWasNoContractIsPassedOver(t *testing.T) {
 	p.commit()
 	p.write("")
 	p.commit()
-	earlier, skipped, err := History(t.Context(), p.dir, "main")
+	earlier, skipped, err := History(t.Context(), p.dir, "main", nil)
 	if err != nil || len(skipped) != 1 || len(earlier["bank.events-bank.Opened"]) != 1 {
 		t.Errorf("%v, %v, %v", earlier, skipped, err)
 	}
-	if _, _, err := History(t.Context(), p.dir, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, _, err := History(t.Context(), p.dir, "nowhere", nil); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("an unknown ref: %v", err)
 	}
-	if _, _, err := History(t.Context(), p.dir, "--output="+filepath.Join(p.dir, "x")); err == nil {
+	if _, _, err := History(t.Context(), p.dir, "--output="+filepath.Join(p.dir, "x"), nil); err == nil {
 		t.Error("a ref that is an option, and no error")
 	}
-	if _, _, err := History(t.Context(), t.TempDir(), "main"); err == nil {
+	if _, _, err := History(t.Context(), t.TempDir(), "main", nil); err == nil {
 		t.Error("no repository, and no error")
 	}
 }
@@ -154,7 +156,7 @@ func TestAShallowCloneIsRefused(t *testing.T) {
 	p.commit()
 	clone := filepath.Join(t.TempDir(), "clone")
 	p.git("clone", "-q", "--depth", "1", "file://"+filepath.Dir(p.dir), clone)
-	if _, _, err := History(t.Context(), filepath.Join(clone, "contracts"), "HEAD"); err == nil || !strings.Contains(err.Error(), "--unshallow") {
+	if _, _, err := History(t.Context(), filepath.Join(clone, "contracts"), "HEAD", nil); err == nil || !strings.Contains(err.Error(), "--unshallow") {
 		t.Errorf("%v", err)
 	}
 }

@@ -28,8 +28,13 @@ func writeSchema(out *bytes.Buffer, v any, space string) {
 	case []any:
 		writeList(out, v, func(e any) { writeSchema(out, e, space) })
 	case map[string]any:
+		dropNames(v)
 		if own, ok := v["namespace"].(string); ok {
 			space = own
+		}
+		if word, ok := v["type"].(string); ok && len(v) == 1 {
+			out.Write(encode(word)) // a primitive type that nothing is left of
+			return
 		}
 		first := []string{"type", "name", "namespace", "doc", "fields", "symbols", "size", "items", "values", "default", "logicalType", "precision", "scale"}
 		writeObject(out, v, first, "aliases", func(key string, e any) { writeAttribute(out, key, e, space) })
@@ -37,6 +42,18 @@ func writeSchema(out *bytes.Buffer, v any, space string) {
 		out.Write(encode(shortName(v, space)))
 	default:
 		out.Write(encode(v))
+	}
+}
+
+// dropNames leaves out what a type without a name has no use for. Java reads
+// over it, so an int that somebody named is an int.
+func dropNames(v map[string]any) {
+	switch v["type"] {
+	case "record", "error", "enum", "fixed":
+		return
+	}
+	for _, key := range []string{"name", "namespace", "doc", "aliases"} {
+		delete(v, key)
 	}
 }
 

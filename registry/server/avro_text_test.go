@@ -11,9 +11,12 @@ import (
 // normalForms are texts and how they are kept when they are normalized.
 func normalForms() map[string]string {
 	return map[string]string{
-		`"int"`:                                                            `"int"`,
-		`{"type":"string"}`:                                                `"string"`,
-		`["null", {"type":"int"}]`:                                         `["null","int"]`,
+		`"int"`:                               `"int"`,
+		`{"type":"string"}`:                   `"string"`,
+		`["null", {"type":"int"}]`:            `["null","int"]`,
+		`{"type":"int","name":"n","doc":"d"}`: `"int"`,
+		`{"type":"long","logicalType":"timestamp-millis","name":"n"}`:      `{"type":"long","logicalType":"timestamp-millis"}`,
+		`{"type":"array","items":"int","name":"n","doc":"d"}`:              `{"type":"array","items":"int"}`,
 		`{"items":"int","type":"array"}`:                                   `{"type":"array","items":"int"}`,
 		`{"values":{"type":"long"},"type":"map"}`:                          `{"type":"map","values":"long"}`,
 		`{"symbols":["B","A"],"name":"x.E","type":"enum"}`:                 `{"type":"enum","name":"E","namespace":"x","symbols":["B","A"]}`,

@@ -37,7 +37,14 @@ func readBody(r *http.Request, v any) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "The request broke off")
 	}
-	if err := json.Unmarshal(body, v); err != nil {
+	err = json.Unmarshal(body, v)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field == "":
+		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: want an object, got %s", kind.Value)
+	case errors.As(err, &kind):
+		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: %s cannot be %s", kind.Field, kind.Value)
+	case err != nil:
 		return refuse(http.StatusBadRequest, "The request is not the JSON expected here: %s", err)
 	}
 	return nil

@@ -12,21 +12,19 @@ type contextID struct {
 }
 
 type guidAnswer struct {
-	ID   int    `json:"id"`
-	GUID string `json:"guid"`
+	ID int `json:"id"`
 	schemaAnswer
 }
 
-// byGUID finds a schema by Confluent's name of its text, which is the same in
-// every registry.
+// byGUID finds a schema by its GUID, which is the same in every registry.
 func (s *Server) byGUID(r *http.Request) (*content, error) {
 	raw := r.PathValue("guid")
 	guid, err := uuid.Parse(raw)
-	c := s.state.byID[s.state.guids[guid]]
-	if err != nil || c == nil {
+	id, there := s.state.guids[guid]
+	if err != nil || !there {
 		return nil, refuse(codeSchemaNotFound, "Schema %.64s not found", raw)
 	}
-	return c, nil
+	return s.state.byID[id], nil
 }
 
 func (s *Server) getByGUID(r *http.Request) (any, error) {
@@ -36,7 +34,7 @@ func (s *Server) getByGUID(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guidAnswer{c.id, c.guid().String(), c.answer()}, nil
+	return guidAnswer{c.id, c.answer()}, nil
 }
 
 func (s *Server) getIDsByGUID(r *http.Request) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -39,14 +40,14 @@ func TestARequestUnderAForeignNameIsRefusedOnLoopback(t *testing.T) {
 func TestReferencesThatMeetAgainAreReadOnce(t *testing.T) {
 	r := fresh(t)
 	r.want("POST", "/subjects/d0/versions", `{"schema":"{\"type\":\"record\",\"name\":\"D0\",\"fields\":[]}"}`, 200, `{"id":1}`)
-	began := time.Now()
+	began := processorTime(t)
 	for i := 1; i <= 30; i++ {
 		body := fmt.Sprintf(`{"schema":"{\"type\":\"record\",\"name\":\"D%d\",\"fields\":[{\"name\":\"a\",\"type\":\"D%d\"}]}",`+
 			`"references":[{"name":"D%d","subject":"d%d","version":1},{"name":"x","subject":"d%d","version":1}]}`, i, i-1, i-1, i-1, i-1)
 		if status, got := r.ask("POST", fmt.Sprintf("/subjects/d%d/versions", i), body); status != 200 {
 			t.Fatalf("%d: %d %s", i, status, got)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := processorTime(t) - began; took > 10*time.Second {
 			t.Fatalf("%d schemas took %s", i, took)
 		}
 	}
@@ -81,7 +82,7 @@ func TestHostileSchemasCostLittle(t *testing.T) {
 	}
 	wide := "[" + strings.Join(branches, ",") + "]"
 	refs := strings.Repeat(`{"name":"x","subject":"nested","version":1},`, 10_000)
-	began := time.Now()
+	began := processorTime(t)
 	for name, text := range map[string]string{"deep": deep, "nested": nested, "doubling": doubling, "wide": wide, "lists": strings.Repeat("[", 400_000)} {
 		for range 2 { // the second is compared with the first
 			if status, got := r.ask("POST", "/subjects/"+name+"/versions", request(text)); status != 200 && status != 422 {
@@ -96,7 +97,18 @@ func TestHostileSchemasCostLittle(t *testing.T) {
 	if status, got := r.ask("POST", "/subjects/refs/versions", body); status != 200 && status != 422 {
 		t.Errorf("references: %d %.200s", status, got)
 	}
-	if took := time.Since(began); took > 30*time.Second {
+	if took := processorTime(t) - began; took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
+}
+
+// processorTime is what this process has used of the processors: on a machine
+// with much else to do the clock says nothing.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

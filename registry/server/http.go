@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 	"net/http"
+	"path"
 	"strings"
 )
 
@@ -87,8 +88,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.route(w, withoutSlash(r))
 }
 
+// withoutSlash takes a path with a slash at its end for the one without. A name
+// may end with one too, which is then escaped and stays.
 func withoutSlash(r *http.Request) *http.Request {
-	if len(r.URL.Path) < 2 || !strings.HasSuffix(r.URL.Path, "/") {
+	if p := r.URL.EscapedPath(); len(p) < 2 || !strings.HasSuffix(p, "/") {
 		return r
 	}
 	r2 := r.Clone(r.Context())
@@ -98,8 +101,14 @@ func withoutSlash(r *http.Request) *http.Request {
 }
 
 // route answers a path or a method that is not there as JSON, which the mux
-// would not.
+// would not. A path that is not clean is not there: the mux would send the
+// client to another, so that a subject without a name made of
+// /subjects//versions a subject called versions.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.EscapedPath(); p != path.Clean(p) {
+		s.fail(w, r, refuse(http.StatusNotFound, "HTTP 404 Not Found"))
+		return
+	}
 	h, pattern := s.mux.Handler(r)
 	if pattern != "" {
 		s.mux.ServeHTTP(w, r)

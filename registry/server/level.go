@@ -35,7 +35,7 @@ func (st *state) global() configAnswer {
 }
 
 func (s *Server) getConfig(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Server) getConfig(r *http.Request) (any, error) {
 }
 
 func (s *Server) putConfig(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Server) putConfig(r *http.Request) (any, error) {
 }
 
 func (s *Server) deleteConfig(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}

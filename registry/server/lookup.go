@@ -9,6 +9,7 @@ type versionAnswer struct {
 	Subject    string          `json:"subject"`
 	Version    int             `json:"version"`
 	ID         int             `json:"id"`
+	GUID       string          `json:"guid"`
 	Type       string          `json:"schemaType,omitempty"`
 	References []reference     `json:"references,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
@@ -17,7 +18,7 @@ type versionAnswer struct {
 }
 
 func (v *version) answer() versionAnswer {
-	return versionAnswer{v.subject, v.number, v.id, v.kind, v.refs, v.metadata, v.rules, v.text}
+	return versionAnswer{v.subject, v.number, v.id, v.globalID().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
 }
 
 // lookup says under which version of a subject a schema is registered.

@@ -7,7 +7,7 @@ type modeBody struct {
 }
 
 func (s *Server) getMode(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (s *Server) getMode(r *http.Request) (any, error) {
 }
 
 func (s *Server) putMode(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (st *state) clear(name string) ([]draft, error) {
 }
 
 func (s *Server) deleteMode(r *http.Request) (any, error) {
-	name, err := subjectOf(r)
+	name, err := scopeOf(r)
 	if err != nil {
 		return nil, err
 	}

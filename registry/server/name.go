@@ -19,12 +19,21 @@ const (
 	globalContext  = ":.__GLOBAL:"
 )
 
-// subjectOf reads the subject of a path; "" stands for all.
+// subjectOf reads the subject of a path, which must have a name.
+func subjectOf(r *http.Request) (string, error) {
+	name, err := scopeOf(r)
+	if err == nil && name == "" {
+		return "", refuse(codeInvalidSubject, "The subject has no name; in a config or a mode '%.64s' stands for all of them", r.PathValue("s"))
+	}
+	return name, err
+}
+
+// scopeOf reads for which subject a config or a mode is; "" stands for all.
 //
 // It refuses a name that JSON, the topic's form, could not give back as it
 // was, or that is no text, or whose context this registry does not keep: its
 // ids would be mixed with those of the others.
-func subjectOf(r *http.Request) (string, error) {
+func scopeOf(r *http.Request) (string, error) {
 	name := r.PathValue("s")
 	if name == globalContext {
 		return "", nil

@@ -83,7 +83,7 @@ type book struct {
 }
 
 func (b *book) note(t *testing.T, body, text string) {
-	var got idAnswer
+	var got registerAnswer
 	if err := json.Unmarshal([]byte(body), &got); err != nil || got.ID == 0 {
 		t.Errorf("answer %s: %v", body, err)
 	}

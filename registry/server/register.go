@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -11,8 +12,21 @@ import (
 	"github.com/waybillhq/waybill/registry/compat"
 )
 
-type idAnswer struct {
-	ID int `json:"id"`
+// registerAnswer is what became of a schema: all of it, as Confluent answers since
+// version 8, since a client may have sent another text of the same meaning.
+type registerAnswer struct {
+	ID         int             `json:"id"`
+	Version    int             `json:"version"`
+	GUID       string          `json:"guid"`
+	Type       string          `json:"schemaType,omitempty"`
+	References []reference     `json:"references,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Rules      json.RawMessage `json:"ruleSet,omitempty"`
+	Schema     string          `json:"schema"`
+}
+
+func (v *version) registered() registerAnswer {
+	return registerAnswer{v.id, v.number, v.globalID().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
 }
 
 // register gives a schema an id under a subject; one that is there already
@@ -26,17 +40,17 @@ func (s *Server) register(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out idAnswer
+	var out registerAnswer
 	err = s.write(r.Context(), func(st *state) ([]draft, error) {
 		if v := st.registered(name, in); v != nil {
-			out.ID = v.id
+			out = v.registered()
 			return nil, nil
 		}
 		next, err := st.admit(name, in)
 		if err != nil {
 			return nil, err
 		}
-		out.ID = next.id
+		out = next.registered()
 		return []draft{{schemaKey(name, next.number), next.value(false)}}, nil
 	})
 	return out, err
@@ -84,6 +98,9 @@ func (st *state) admit(name string, in asked) (*version, error) {
 	}
 	if mode.takesIDs() {
 		return next, st.importAs(next, in)
+	}
+	if next.number > math.MaxInt32 {
+		return nil, refuse(codeInvalidSchema, "All versions of subject '%s' up to 2^31-1 are given", name)
 	}
 	if in.number > 0 && in.number != next.number {
 		return nil, refuse(codeInvalidSchema, "Version is not one more than previous version; the next one is %d", next.number)

@@ -70,8 +70,8 @@ func (s *Server) readSchema(r *http.Request) (asked, error) {
 // known is the content that is kept already and says the same, letter by
 // letter: it may have been read before.
 func (st *state) known(c *content) *content {
-	if there := st.byID[st.ids[c.identity()]]; there != nil {
-		return there
+	if id, there := st.ids[c.identity()]; there { // a record without an id counts as one with 0
+		return st.byID[id]
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 )
 
 type schemaAnswer struct {
+	GUID       string          `json:"guid"`
 	Type       string          `json:"schemaType,omitempty"`
 	Schema     string          `json:"schema"`
 	References []reference     `json:"references,omitempty"`
@@ -18,7 +19,7 @@ type schemaAnswer struct {
 }
 
 func (c *content) answer() schemaAnswer {
-	return schemaAnswer{Type: c.kind, Schema: c.text, References: c.refs, Metadata: c.metadata, Rules: c.rules}
+	return schemaAnswer{GUID: c.globalID().String(), Type: c.kind, Schema: c.text, References: c.refs, Metadata: c.metadata, Rules: c.rules}
 }
 
 // content finds the schema with the id of a path, deleted softly or not: a

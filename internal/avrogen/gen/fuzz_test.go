@@ -18,7 +18,7 @@ func FuzzSchema(f *testing.F) {
 	}
 	f.Add([]byte(` {"type":"record","name":"a.A","fields":[{"name":"f","type":{"type":{"type":"int"}}}]} `))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		root, err := parseNode(text)
+		root, err := parseFile(text)
 		if err != nil || !root.defines() {
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -51,35 +52,66 @@ func Files(dir string) (map[string][]byte, error) {
 	return emit(pkg, m)
 }
 
-// Write generates the Go files of dir into it, and removes those whose schema
-// is gone.
-func Write(dir string) error {
+// Write generates the Go files of dir into it, removes those whose schema is
+// gone, and returns the names of those it wrote, ascending. It writes over
+// nothing that it did not write before.
+func Write(dir string) ([]string, error) {
 	files, err := Files(dir)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		if err := ours(filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
 	}
 	if err := removeStale(dir, files); err != nil {
-		return err
+		return nil, err
 	}
-	for name, text := range files {
-		err := os.WriteFile(filepath.Join(dir, name), text, 0o644) //nolint:gosec // source code is for everybody to read
+	for _, name := range names {
+		err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644) //nolint:gosec // source code is for everybody to read
 		if err != nil {
-			return fmt.Errorf("write generated code: %w", err)
+			return nil, fmt.Errorf("write generated code: %w", err)
 		}
+	}
+	return names, nil
+}
+
+// ours refuses to write over a person's file, or, through a link, over one that
+// is somewhere else.
+func ours(path string) error {
+	at, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at generated code: %w", err)
+	}
+	if !at.Mode().IsRegular() {
+		return fmt.Errorf("%s is no plain file and is not written over: remove it", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read generated code: %w", err)
+	}
+	if !bytes.HasPrefix(text, []byte(marker)) {
+		return fmt.Errorf("%s was not generated and is not written over: rename it, or the schema", path)
 	}
 	return nil
 }
 
 // removeStale leaves alone what avrogen did not write.
 func removeStale(dir string, keep map[string][]byte) error {
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("list generated code: %w", err)
 	}
-	for _, path := range paths {
-		if _, ok := keep[filepath.Base(path)]; ok {
+	for _, e := range entries {
+		if _, ok := keep[e.Name()]; ok || !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), suffix) {
 			continue
 		}
+		path := filepath.Join(dir, e.Name())
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("read generated code: %w", err)
@@ -127,7 +159,10 @@ func parseSource(name string, text []byte) (s *source, err error) {
 	if s.goFile() == index {
 		return nil, fmt.Errorf("%s: %s is where the list of contracts goes; name the schema otherwise", s.name, index)
 	}
-	if s.root, err = parseNode(text); err != nil {
+	if err := fileName(s.name); err != nil {
+		return nil, err
+	}
+	if s.root, err = parseFile(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	if !s.root.defines() {

@@ -29,22 +29,26 @@ type member struct {
 	value *node
 }
 
-func parseNode(text []byte) (*node, error) {
+func parseNode(text []byte) (*node, error) { return parseAt(text, 0) }
+
+// parseAt reads JSON that stands at an offset of its file.
+func parseAt(text []byte, offset int64) (*node, error) {
 	var raw json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("parse JSON: %w", err)
+		return nil, &jsonError{offset + offsetOf(err, text), err.Error()}
 	}
+	offset += int64(bytes.Index(text, raw))
 	switch raw[0] {
 	case '{':
-		return parseObject(raw)
+		return parseObject(raw, offset)
 	case '[':
-		return parseArray(raw)
+		return parseArray(raw, offset)
 	default:
 		return &node{scalar: raw}, nil
 	}
 }
 
-func parseObject(raw json.RawMessage) (*node, error) {
+func parseObject(raw json.RawMessage, offset int64) (*node, error) {
 	n := &node{kind: object}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	_, err := dec.Token()
@@ -54,34 +58,34 @@ func parseObject(raw json.RawMessage) (*node, error) {
 		if name, err = dec.Token(); err != nil {
 			break
 		}
+		key, _ := name.(string)
+		if n.get(key) != nil {
+			return nil, &jsonError{offset + dec.InputOffset(), fmt.Sprintf("%q is given twice", key)}
+		}
 		if err = dec.Decode(&value); err != nil {
 			break
 		}
-		key, _ := name.(string)
-		if n.get(key) != nil {
-			return nil, fmt.Errorf("parse JSON: %q given twice", key)
-		}
 		var child *node
-		child, err = parseNode(value)
+		child, err = parseAt(value, offset+dec.InputOffset()-int64(len(value)))
 		n.members = append(n.members, member{key, child})
 	}
 	return n, err
 }
 
-func parseArray(raw json.RawMessage) (*node, error) {
-	var values []json.RawMessage
-	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("parse JSON: %w", err)
-	}
+func parseArray(raw json.RawMessage, offset int64) (*node, error) {
 	n := &node{kind: array}
-	for _, v := range values {
-		item, err := parseNode(v)
-		if err != nil {
-			return nil, err
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	_, err := dec.Token()
+	for err == nil && dec.More() {
+		var value json.RawMessage
+		if err = dec.Decode(&value); err != nil {
+			break
 		}
+		var item *node
+		item, err = parseAt(value, offset+dec.InputOffset()-int64(len(value)))
 		n.items = append(n.items, item)
 	}
-	return n, nil
+	return n, err
 }
 
 func stringNode(s string) *node { return &node{scalar: quote(s)} }

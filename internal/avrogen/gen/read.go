@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Contract is a schema that travels on a topic, as its file has it.
@@ -20,22 +21,30 @@ type Contract struct {
 	Schema   string // what is registered: standing alone, without our attributes
 }
 
-// ReadDir reads the schema files of dir, by name.
+// ReadDir reads the schema files of dir, by name. It does not look into folders
+// below.
 func ReadDir(dir string) (map[string][]byte, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.avsc"))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list schemas: %w", err)
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no *.avsc in %s", dir)
-	}
-	files := make(map[string][]byte, len(paths))
-	for _, path := range paths {
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".avsc") {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
+			return nil, fmt.Errorf("read schema %s: it is no file", path) // nobody may be at a pipe's other end
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read schema: %w", err)
 		}
-		files[filepath.Base(path)] = text
+		files[e.Name()] = text
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no *.avsc in %s", dir)
 	}
 	return files, nil
 }

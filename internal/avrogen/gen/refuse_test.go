@@ -23,8 +23,8 @@ func oneField(typ string) string { return record(`{"name":"f","type":`+typ+`}`, 
 
 func TestRefusalsNameTheFileAndThePlace(t *testing.T) {
 	for name, c := range map[string]struct{ schema, want string }{
-		"no JSON":        {`{"type":`, `a.avsc: parse JSON: unexpected end of JSON input`},
-		"member twice":   {`{"type":"record","type":"enum"}`, `a.avsc: parse JSON: "type" given twice`},
+		"no JSON":        {`{"type":`, `a.avsc: line 1, column 8: unexpected end of JSON input`},
+		"member twice":   {`{"type":"record","type":"enum"}`, `a.avsc: line 1, column 23: "type" is given twice`},
 		"no named type":  {`"string"`, `a.avsc: want one record or enum`},
 		"array of types": {`[` + enumX + `]`, `a.avsc: want one record or enum`},
 

@@ -20,6 +20,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
+# Where Confluent's serializers put the schema's GUID, if they are told to.
+GUID_HEADER = "__value_schema_id"
+
 # The value of rich.avsc that all languages write and read.
 RICH = {
     "text": "Pão de queijo \u2603 \U0001f9c0",
@@ -71,12 +74,13 @@ def send(order, serialize, conf):
         producer.begin_transaction()
     failed = []
     for v in values(order):
-        at = SerializationContext(order["topic"], MessageField.VALUE, [])
+        headers = [(k, h.encode()) for k, h in v.get("headers", {}).items()]
+        at = SerializationContext(order["topic"], MessageField.VALUE, headers)
         producer.produce(
             order["topic"],
             key=v.get("key"),
-            value=serialize(v["value"], at),
-            headers=[(k, h.encode()) for k, h in v.get("headers", {}).items()],
+            value=serialize(v["value"], at),  # which may add a header
+            headers=headers,
             on_delivery=lambda err, _: failed.append(str(err)) if err else None,
         )
     if transactional:
@@ -114,7 +118,7 @@ def show(order, msg, value):
         check_rich(value)
     print(json.dumps({
         "key": (msg.key() or b"").decode(),
-        "headers": {k: v.decode() for k, v in msg.headers() or []},
+        "headers": {k: v.hex() if k == GUID_HEADER else v.decode() for k, v in msg.headers() or []},
         "value": value,
     }, default=str))
 
@@ -135,20 +139,26 @@ def consume(order):
     readers = [(AvroDeserializer(client, r), r) for r in order.get("readers", [None])]
     for msg in records(order):
         for deserialize, reader in readers:
-            value = deserialize(msg.value(), SerializationContext(msg.topic(), MessageField.VALUE))
-            same = by_hand(order, msg.value(), reader)
+            value = deserialize(msg.value(), SerializationContext(msg.topic(), MessageField.VALUE, msg.headers() or []))
+            same = by_hand(order, msg, reader)
             if value != same:
                 raise SystemExit(f"Confluent's client reads {value!r}, fastavro alone {same!r}")
             show(order, msg, value)
 
 
-def by_hand(order, value, reader):
-    magic, schema_id = struct.unpack(">bI", value[:5])
-    if magic != 0:
-        raise SystemExit(f"the value begins with {magic}")
-    with urllib.request.urlopen(f"{order['registry']}/schemas/ids/{schema_id}", timeout=30) as answer:
+def by_hand(order, msg, reader):
+    """The schema is named before the value, or by its GUID in a header."""
+    guid = dict(msg.headers() or []).get(GUID_HEADER)
+    if guid:
+        path, start = f"guids/{uuid.UUID(bytes=guid[1:])}", 0
+    else:
+        magic, schema_id = struct.unpack(">bI", msg.value()[:5])
+        if magic != 0:
+            raise SystemExit(f"the value begins with {magic}")
+        path, start = f"ids/{schema_id}", 5
+    with urllib.request.urlopen(f"{order['registry']}/schemas/{path}", timeout=30) as answer:
         writer = fastavro.parse_schema(json.loads(json.load(answer)["schema"]))
-    body = io.BytesIO(value[5:])
+    body = io.BytesIO(msg.value()[start:])
     read = fastavro.schemaless_reader(body, writer, fastavro.parse_schema(json.loads(reader)) if reader else None)
     if body.read():
         raise SystemExit("bytes are left over")
