@@ -90,10 +90,10 @@ func (st *state) understand(c *content) error {
 	return nil
 }
 
-// normalized is c in normal form. One with references stays as it is: what
-// they hold would become part of it.
+// normalized is c in normal form. One of Avro with references stays as it is:
+// what they hold would become part of it.
 func (st *state) normalized(c *content) (*content, error) {
-	if len(c.refs) > 0 {
+	if len(c.refs) > 0 && c.kind == kindIn(kindAvro) {
 		return c, nil
 	}
 	if _, err := st.compile(c); err != nil {
@@ -103,7 +103,7 @@ func (st *state) normalized(c *content) (*content, error) {
 	if err != nil {
 		return c, nil //nolint:nilerr // a schema that has no normal form is its own
 	}
-	out := &content{kind: c.kind, text: text, metadata: c.metadata, rules: c.rules}
+	out := &content{kind: c.kind, text: text, refs: c.refs, metadata: c.metadata, rules: c.rules}
 	return out, st.understand(out)
 }
 
