@@ -63,7 +63,7 @@ func binary(text string) (*descriptorpb.FileDescriptorProto, bool) {
 		return nil, false
 	}
 	says := len(file.MessageType) + len(file.EnumType) + len(file.Service) + len(file.Extension) + len(file.Dependency)
-	return file, says > 0
+	return file, says > 0 || strings.HasPrefix(file.GetSyntax(), "proto") || file.GetSyntax() == "editions"
 }
 
 func confluentOptions() (linker.Resolver, error) {

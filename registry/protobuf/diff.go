@@ -74,8 +74,8 @@ func (d *diff) add(kind Kind, place, written, read string) {
 func (d *diff) messages(written, read protoreflect.MessageDescriptors) {
 	for i := range written.Len() {
 		w := written.Get(i)
-		if w.IsMapEntry() {
-			continue
+		if w.IsMapEntry() || isGroupBody(w) {
+			continue // part of a field, and compared there
 		}
 		r := read.ByName(w.Name())
 		if r == nil || r.IsMapEntry() {
@@ -84,6 +84,16 @@ func (d *diff) messages(written, read protoreflect.MessageDescriptors) {
 		}
 		d.message(pair{w, r})
 	}
+}
+
+// isGroupBody is whether a message is what a group of its name has in braces.
+func isGroupBody(m protoreflect.MessageDescriptor) bool {
+	parent, ok := m.Parent().(protoreflect.MessageDescriptor)
+	if !ok {
+		return false
+	}
+	f := parent.Fields().ByName(protoreflect.Name(strings.ToLower(string(m.Name()))))
+	return f != nil && f.Kind() == protoreflect.GroupKind && f.Message() == m
 }
 
 // message compares two messages, once, however many fields lead to them.

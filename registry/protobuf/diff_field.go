@@ -45,7 +45,7 @@ func (d *diff) named(w, r protoreflect.MessageDescriptor, place string) {
 		d.add(NamedTypeChanged, place, string(w.FullName()), string(r.FullName()))
 		return
 	}
-	if w.ParentFile() != d.roots[0] || r.ParentFile() != d.roots[1] {
+	if w.ParentFile() != d.roots[0] || r.ParentFile() != d.roots[1] || isGroupBody(w) || isGroupBody(r) {
 		d.message(pair{w, r})
 	}
 }

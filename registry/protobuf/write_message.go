@@ -214,7 +214,9 @@ func (w *writer) enum(e *descriptorpb.EnumDescriptorProto) {
 		spans = append(spans, span{r.GetStart(), r.GetEnd(), math.MaxInt32, nil})
 	}
 	values := sorted(w, e.Value, func(a, b *descriptorpb.EnumValueDescriptorProto) int {
-		return cmp.Or(cmp.Compare(a.GetNumber(), b.GetNumber()), strings.Compare(a.GetName(), b.GetName()))
+		// The first is what a field is that nothing was written to. Confluent
+		// sorts it among the others, and then it may be another one.
+		return cmp.Or(isFirst(e, b)-isFirst(e, a), cmp.Compare(a.GetNumber(), b.GetNumber()), strings.Compare(a.GetName(), b.GetName()))
 	})
 	reserved := len(spans)+len(e.ReservedName) > 0
 	w.block(
@@ -231,6 +233,13 @@ func (w *writer) enum(e *descriptorpb.EnumDescriptorProto) {
 			}
 		},
 	)
+}
+
+func isFirst(e *descriptorpb.EnumDescriptorProto, v *descriptorpb.EnumValueDescriptorProto) int {
+	if e.Value[0] == v {
+		return 1
+	}
+	return 0
 }
 
 func (w *writer) service(s *descriptorpb.ServiceDescriptorProto) {

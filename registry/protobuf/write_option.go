@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bufbuild/protocompile/ast"
 	"google.golang.org/protobuf/proto"
@@ -291,18 +292,19 @@ func fieldReference(f *ast.FieldReferenceNode) string {
 	return name
 }
 
-// quote writes a string as the language has it.
+// quote writes a string as the language has it. Bytes that are no character
+// would not survive being read.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for i := range len(s) {
-		c := s[i]
-		if j := strings.IndexByte("\a\b\f\n\r\t\v\\'\"", c); j >= 0 {
+	for i, c := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		if j := strings.IndexRune("\a\b\f\n\r\t\v\\'\"", c); j >= 0 {
 			b.WriteString(`\` + `abfnrtv\'"`[j:j+1])
-		} else if c < ' ' || c == 0x7f {
-			fmt.Fprintf(&b, `\%03o`, c)
+		} else if c < ' ' || c == 0x7f || c == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\%03o`, s[i])
 		} else {
-			b.WriteByte(c)
+			b.WriteRune(c)
 		}
 	}
 	b.WriteByte('"')
