@@ -59,7 +59,7 @@ func binary(text string) (*descriptorpb.FileDescriptorProto, bool) {
 		return nil, false
 	}
 	file := &descriptorpb.FileDescriptorProto{}
-	if (proto.UnmarshalOptions{Resolver: meta, RecursionLimit: 4 * nestingLimit}).Unmarshal(raw, file) != nil || weigh(file) != nil {
+	if (proto.UnmarshalOptions{Resolver: meta, RecursionLimit: bracketLimit}).Unmarshal(raw, file) != nil {
 		return nil, false
 	}
 	says := len(file.MessageType) + len(file.EnumType) + len(file.Service) + len(file.Extension) + len(file.Dependency)

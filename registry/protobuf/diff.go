@@ -47,7 +47,9 @@ type Difference struct {
 // differenceLimit bounds what is told of two schemas.
 const differenceLimit = 10
 
-type pair struct{ written, read protoreflect.MessageDescriptor }
+type pair struct {
+	written, read protoreflect.MessageDescriptor
+}
 
 type diff struct {
 	roots [2]protoreflect.FileDescriptor

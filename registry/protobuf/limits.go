@@ -2,8 +2,7 @@ package protobuf
 
 import (
 	"fmt"
-
-	"google.golang.org/protobuf/types/descriptorpb"
+	"strings"
 )
 
 // A small text may ask for much work: names that grow with every level of
@@ -11,11 +10,12 @@ import (
 // write.
 const (
 	sizeLimit    = 8 << 20  // bytes of a schema and all it imports
-	fileLimit    = 1000     // names imported, directly or not
+	fileLimit    = 1000     // files imported, directly or not
+	tokenLimit   = 250_000  // words and signs of a file
+	lineLimit    = 64 << 10 // bytes of a line: to find a column the parser counts from its start
 	bracketLimit = 100      // brackets within brackets
 	wordLimit    = 255      // bytes of an identifier
-	nameLimit    = 32 << 20 // bytes of all full names, once for each level they stand at
-	nestingLimit = 32       // messages within messages, as protoc has it
+	nameLimit    = 64 << 20 // bytes of all full names of a file, at most
 )
 
 // bounded looks at a text before it is parsed. It knows comments and strings
@@ -24,26 +24,46 @@ func bounded(text string) error {
 	if len(text) > sizeLimit {
 		return fmt.Errorf("it is larger than %d bytes", sizeLimit)
 	}
-	depth, word := 0, 0
+	for l := range strings.Lines(text) {
+		if len(l) > lineLimit {
+			return fmt.Errorf("a line is longer than %d bytes; break it", lineLimit)
+		}
+	}
+	var depth, word, longest, tokens, names int
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if isWord(c) {
-			if word++; word > wordLimit {
-				return fmt.Errorf("a name is longer than %d bytes", wordLimit)
+			if word++; word == 1 {
+				tokens++
 			}
+			longest = max(longest, word)
 			continue
 		}
 		word = 0
+		if c > ' ' {
+			tokens++
+		}
 		switch c {
 		case '{', '[', '<', '(':
-			if depth++; depth > bracketLimit {
-				return fmt.Errorf("brackets stand more than %d deep", bracketLimit)
-			}
+			depth++
 		case '}', ']', '>', ')':
 			depth--
+		case ';': // what ends here has a name with one part for each level
+			names += (max(depth, 0) + 1) * longest
 		case '"', '\'', '/':
 			i = skip(text, i)
 		}
+		if depth > bracketLimit {
+			return fmt.Errorf("brackets stand more than %d deep", bracketLimit)
+		}
+	}
+	switch {
+	case longest > wordLimit:
+		return fmt.Errorf("a name is longer than %d bytes", wordLimit)
+	case tokens > tokenLimit:
+		return fmt.Errorf("it has more than %d words and signs; split the file", tokenLimit)
+	case names > nameLimit:
+		return fmt.Errorf("its names are too long for their number; shorten them, or split the file")
 	}
 	return nil
 }
@@ -73,61 +93,4 @@ func skip(text string, i int) int {
 		}
 	}
 	return j
-}
-
-// weigh adds up what the names of a file cost whoever resolves them.
-func weigh(file *descriptorpb.FileDescriptorProto) error {
-	w := &weight{}
-	scope := len(file.GetPackage())
-	for _, m := range file.MessageType {
-		w.message(m, scope, 1)
-	}
-	for _, e := range file.EnumType {
-		w.enum(e, scope, 1)
-	}
-	w.fields(file.Extension, scope, 1)
-	for _, s := range file.Service {
-		for _, m := range s.Method {
-			w.add(scope+len(s.GetName())+len(m.GetName())+len(m.GetInputType())+len(m.GetOutputType()), 1)
-		}
-	}
-	switch {
-	case w.depth > nestingLimit:
-		return fmt.Errorf("messages stand more than %d deep", nestingLimit)
-	case w.bytes > nameLimit:
-		return fmt.Errorf("its names are too long for their number; shorten them, or split the file")
-	}
-	return nil
-}
-
-type weight struct{ bytes, depth int }
-
-func (w *weight) add(n, depth int) { w.bytes += n * depth }
-
-func (w *weight) message(m *descriptorpb.DescriptorProto, scope, depth int) {
-	if w.depth = max(w.depth, depth); depth > nestingLimit {
-		return
-	}
-	scope += len(m.GetName()) + 1
-	w.add(scope, depth)
-	w.fields(m.Field, scope, depth+1)
-	w.fields(m.Extension, scope, depth+1)
-	for _, n := range m.NestedType {
-		w.message(n, scope, depth+1)
-	}
-	for _, e := range m.EnumType {
-		w.enum(e, scope, depth+1)
-	}
-}
-
-func (w *weight) fields(all []*descriptorpb.FieldDescriptorProto, scope, depth int) {
-	for _, f := range all {
-		w.add(scope+len(f.GetName())+len(f.GetTypeName())+len(f.GetExtendee()), depth)
-	}
-}
-
-func (w *weight) enum(e *descriptorpb.EnumDescriptorProto, scope, depth int) {
-	for _, v := range e.Value {
-		w.add(scope+len(e.GetName())+len(v.GetName()), depth)
-	}
 }

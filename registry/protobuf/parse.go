@@ -36,7 +36,11 @@ func parse(text string) (parser.Result, error) {
 		var out parser.Result
 		out, err = parser.ResultFromAST(tree, true, h)
 		if first == nil && (err == nil || errors.Is(err, reporter.ErrInvalidSource)) {
-			return out, weigh(out.FileDescriptorProto())
+			err = nil
+			if len(out.FileDescriptorProto().Dependency) > fileLimit {
+				err = fmt.Errorf("it imports more than %d files", fileLimit)
+			}
+			return out, err
 		}
 	}
 	if first != nil {

@@ -171,4 +171,6 @@ func (w *writer) extend(all []*descriptorpb.FieldDescriptorProto, messages []*de
 	}
 }
 
-func byNumber(a, b *descriptorpb.FieldDescriptorProto) int { return cmp.Compare(a.GetNumber(), b.GetNumber()) }
+func byNumber(a, b *descriptorpb.FieldDescriptorProto) int {
+	return cmp.Compare(a.GetNumber(), b.GetNumber())
+}

@@ -1,0 +1,197 @@
+package protobuf_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybillhq/waybill/registry/protobuf"
+)
+
+func TestEveryRegistryHasTheseImports(t *testing.T) {
+	for _, name := range []string{
+		"confluent/meta.proto", "confluent/type/decimal.proto", "confluent/type/variant.proto",
+		"google/type/calendar_period.proto", "google/type/color.proto", "google/type/date.proto", "google/type/datetime.proto",
+		"google/type/dayofweek.proto", "google/type/decimal.proto", "google/type/expr.proto", "google/type/fraction.proto",
+		"google/type/interval.proto", "google/type/latlng.proto", "google/type/money.proto", "google/type/month.proto",
+		"google/type/phone_number.proto", "google/type/postal_address.proto", "google/type/quaternion.proto", "google/type/timeofday.proto",
+		"google/protobuf/any.proto", "google/protobuf/api.proto", "google/protobuf/descriptor.proto", "google/protobuf/duration.proto",
+		"google/protobuf/empty.proto", "google/protobuf/field_mask.proto", "google/protobuf/source_context.proto",
+		"google/protobuf/struct.proto", "google/protobuf/timestamp.proto", "google/protobuf/type.proto", "google/protobuf/wrappers.proto",
+	} {
+		var im protobuf.Imports
+		if _, err := im.Compile(p3(fmt.Sprintf("import %q;", name)), false); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Nothing else of this program's, and no file.
+	for _, name := range []string{"io/prometheus/client/metrics.proto", "/etc/passwd", "imports_test.go", "confluent/../doc.go", "google/type/", "google/protobuf/x.proto", ""} {
+		var im protobuf.Imports
+		if _, err := im.Compile(p3(fmt.Sprintf("import %q;", name)), false); err == nil || !strings.Contains(err.Error(), "add a reference with that name") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestAnErrorSaysWhatAndWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"message M {": "line 1, column 12: syntax error",
+		p3("message M {\n  int32 a = 1;\n  int32 b = 1;\n}"): "line 4, column 13: message M: fields a and b both have the same tag 1",
+		p3("message M { N n = 1; }"):                         "field M.n: unknown type N",
+		p3("import \"a.proto\"; message M {}"):               `nothing is known as "a.proto", which is imported; add a reference with that name`,
+		p3("message M {} message M {}"):                      `"M" already defined`,
+		p3("message M { option nonsense = 1; }"):             "nonsense",
+		"edition = \"2099\"; message M {}":                   "2099",
+		"{\"type\":\"record\"}":                              "line 1, column 1: syntax error",
+	} {
+		var im protobuf.Imports
+		if _, err := im.Compile(text, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n%v, want %s", text, err, want)
+		}
+	}
+}
+
+// As with Confluent: a schema and what it imports may refer to two versions of
+// one file.
+func TestOfTwoTextsWithOneNameTheFirstCounts(t *testing.T) {
+	s := compile(
+		t, p3("import \"a.proto\"; message M { A a = 1; }"),
+		"a.proto", p3("message A { int32 x = 1; }"),
+		"a.proto", p3("message A { string x = 1; }"),
+	)
+	old := compile(t, p3("import \"a.proto\"; message M { A a = 1; }"), "a.proto", p3("message A { int32 x = 1; }"))
+	holds(t, rule{backward: true, forward: true, source: schemaDiff}, old, s)
+}
+
+func TestOneTextUnderTwoNamesIsOneFile(t *testing.T) {
+	const a = "syntax = \"proto3\"; package d; message A { int32 x = 1; }"
+	compile(
+		t, p3("import \"a.proto\"; import \"b.proto\"; import \"c.proto\"; message M { d.A a = 1; C c = 2; }"),
+		"a.proto", a, "b.proto", a,
+		"c.proto", p3("import \"b.proto\"; message C { d.A a = 1; }"),
+	)
+}
+
+func TestANameThatCannotBeImported(t *testing.T) {
+	var im protobuf.Imports
+	if err := im.Add("default", p3("")); err == nil || !strings.Contains(err.Error(), "another name") {
+		t.Error(err)
+	}
+	// What every registry has stays what it is, whoever sends it along.
+	compile(
+		t, p3("import \"google/protobuf/timestamp.proto\"; message M { google.protobuf.Timestamp at = 1; }"),
+		"google/protobuf/timestamp.proto", "no schema",
+	)
+	// As a schema of its own it is like any other.
+	compile(t, p3("package google.protobuf; message Timestamp { int64 seconds = 1; int32 nanos = 2; }"))
+	compile(t, p3("package google.type; import \"google/protobuf/duration.proto\"; message Date { int32 year = 1; }"))
+}
+
+// Confluent takes imports that are not there where nothing needs them, and
+// options that nobody defines. Its topic must be served.
+func TestWhatIsKeptIsReadWithoutWhatIsMissing(t *testing.T) {
+	text := p3(`import "validate/validate.proto"; import "a.proto"; option (file) = 1;
+message M { string a = 1 [(validate.rules).string.min_len = 1, deprecated = true]; A b = 2; oneof o { option (x) = 1; int32 c = 3; } }
+enum E { Z = 0 [(y) = 1]; } service S { option (z) = 1; rpc R (M) returns (M) { option (q) = {}; } }`)
+	var im protobuf.Imports
+	if err := im.Add("a.proto", p3("import \"gone.proto\"; message A { option (w) = 1; }")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := im.Compile(text, false); err == nil {
+		t.Error("a new one was taken")
+	}
+	s, err := im.Compile(text, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, rule{backward: true, forward: true, source: schemaDiff}, s,
+		compile(t, p3("import \"a.proto\"; message M { string a = 1; A b = 2; oneof o { int32 c = 3; } } enum E { Z = 0; }"), "a.proto", p3("message A {}")))
+	if _, err := im.Compile(p3("message M { Nowhere n = 1; }"), true); err == nil || !strings.Contains(err.Error(), "unknown type Nowhere") {
+		t.Errorf("a type that is missing: %v", err)
+	}
+}
+
+// Small texts that ask for much.
+func hostile() map[string]string {
+	repeat, join := strings.Repeat, strings.Join
+	var fields, imports, enums, ranges, names []string
+	for i := range 30_000 {
+		fields = append(fields, fmt.Sprintf("N f%d=%d;", i, i+1))
+		enums = append(enums, fmt.Sprintf("V%d=%d;", i, i))
+		ranges = append(ranges, fmt.Sprint(2*i+1))
+		names = append(names, fmt.Sprintf("%q", fmt.Sprint("n", i)))
+		imports = append(imports, fmt.Sprintf("import %q;", fmt.Sprint(i)))
+	}
+	name := repeat("n", 250)
+	nested := func(depth int, in string) string {
+		return repeat("message "+name+"{", depth) + in + repeat("}", depth)
+	}
+	return map[string]string{
+		"nested messages":         repeat("message M{", 60_000) + repeat("}", 60_000),
+		"nested with long names":  p3("message N{}" + nested(30, join(fields, "\n"))),
+		"an enum with long names": p3(nested(30, "enum E{"+join(enums, "\n")+"}")),
+		"nested literals":         "option (x) = " + repeat("{a:", 100_000) + "1" + repeat("}", 100_000) + ";",
+		"lists":                   "option (x) = " + repeat("[", 500_000),
+		"strings":                 "option x = " + repeat("\"a\"\n", 150_000) + ";",
+		"a long name":             "message " + repeat("a", 900_000) + "{}",
+		"a long package":          "package " + repeat("a.", 400_000) + "a; message M{}",
+		"a comment":               "/*" + repeat("/*", 400_000),
+		"fields":                  m3("message N{}" + join(fields[:18_000], "\n")),
+		"reserved and fields":     m2("reserved " + join(ranges, ",\n") + "; optional int32 a=60002;"),
+		"imports":                 p3(join(imports, "\n")),
+		"imports in a line":       p3(join(imports, "")),
+		"reserved names":          m3("reserved \n" + join(names, ",\n") + ";"),
+		"semicolons":              repeat(";\n", 240_000),
+		"oneofs":                  m3(repeat("oneof o{int32 a=1;}\n", 20_000)),
+		"base64":                  repeat("AAAA", 200_000),
+		"base64 of levels":        base64.StdEncoding.EncodeToString(levels(3000)),
+		"options":                 p3(repeat("option java_package=\"a\";\n", 30_000)),
+		"brackets":                repeat("<", 900_000),
+	}
+}
+
+// levels is a descriptor of messages within messages.
+func levels(n int) []byte {
+	var m []byte
+	for range n {
+		m = append(append([]byte{0x1a}, varint(len(m))...), m...) // nested_type
+	}
+	return append(append([]byte{0x22}, varint(len(m))...), m...) // message_type
+}
+
+func varint(n int) []byte {
+	var out []byte
+	for ; n >= 0x80; n >>= 7 {
+		out = append(out, byte(n)|0x80)
+	}
+	return append(out, byte(n))
+}
+
+func TestHostileTextsCostLittle(t *testing.T) {
+	for name, text := range hostile() {
+		began := time.Now()
+		_, _ = protobuf.Canonical(text)
+		var im protobuf.Imports
+		_, err := im.Compile(text, true)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s took %s", name, took)
+		} else {
+			t.Logf("%s: %s, %.100v", name, took.Round(time.Millisecond), err)
+		}
+	}
+}
+
+// Each of a row of files has a field of the type before it, twice: as many ways
+// lead to the first as two to the power of their number.
+func TestMessagesThatMeetAgainAreComparedOnce(t *testing.T) {
+	row := func(typ string) *protobuf.Schema {
+		files := []string{"f0", p3("message M0 { " + typ + " a = 1; }")}
+		for i := 1; i < 60; i++ {
+			files = append(files, fmt.Sprintf("f%d", i), p3(fmt.Sprintf("import \"f%d\"; message M%d { M%d a = 1; M%d b = 2; }", i-1, i, i-1, i-1)))
+		}
+		return compile(t, p3("import \"f59\"; message M { M59 a = 1; }"), files...)
+	}
+	holds(t, rule{source: fieldDiff}, row("int32"), row("string"))
+}
