@@ -240,13 +240,17 @@ message M {
 		t.Errorf("by way of a descriptor: %s", again.Order())
 	}
 	for _, bad := range []string{
-		"message E { option map_entry = true; } repeated E a = 1;",
-		"message E { option map_entry = true; string key = 1; } repeated E a = 1;",
-		"message E { option map_entry = true; string key = 1; string value = 2; message X {} } repeated E a = 1;",
-		"message E { option map_entry = true; string key = 1; repeated string value = 2; } repeated E a = 1;",
-		"message E { option map_entry = true; E key = 1; string value = 2; } repeated E a = 1;",
-		"message E { option map_entry = true; string key = 1; string value = 2; } E a = 1;",
-		"message E { option map_entry = true; double key = 1; string value = 2; } repeated E a = 1;",
+		"message AEntry { option map_entry = true; } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; string key = 1; } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; string key = 1; string value = 2; message X {} } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; string key = 1; repeated string value = 2; } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; AEntry key = 1; string value = 2; } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; string key = 1; string value = 2; } AEntry a = 1;",
+		"message AEntry { option map_entry = true; enum E { Z = 0; } E key = 1; string value = 2; } repeated AEntry a = 1;",
+		"message AEntry { option map_entry = true; string key = 1; string value = 2; } repeated AEntry a = 1; repeated AEntry b = 2;",
+		"message AEntry { option map_entry = true; string key = 1; string value = 2; } AEntry a = 1;",
+		"message BEntry { option map_entry = true; string key = 1; string value = 2; } repeated BEntry a = 1;",
+		"message AEntry { option map_entry = true; double key = 1; string value = 2; } repeated AEntry a = 1;",
 	} {
 		var im protobuf.Imports
 		if _, err := im.Compile(m3(bad), false); err == nil {

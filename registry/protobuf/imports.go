@@ -26,7 +26,8 @@ type Imports struct {
 // Add makes a text known under a name. Of two texts with one name the first
 // counts, as in Confluent's registry; a name that every registry has stays what
 // it is. One text under two names is one file, for else each of its types
-// would be there twice.
+// would be there twice. It is read as laxly as a schema that is kept, see
+// Compile.
 func (im *Imports) Add(name, text string) error {
 	if _, ok := builtin(name); ok || im.files[name] != nil {
 		return nil
@@ -70,27 +71,29 @@ func (im *Imports) read(text string) (*descriptorpb.FileDescriptorProto, error) 
 // Compile reads a schema that imports no others than those added. Where it is
 // kept, as one that another registry took, an import that is not there and the
 // options it may define are left out; its types must be there all the same.
+// Errors name the element or the place in the text.
 func (im *Imports) Compile(text string, kept bool) (*Schema, error) {
 	file, err := im.read(text)
 	if err != nil {
 		return nil, err
 	}
 	out, err := im.link(file, false)
-	if err != nil && kept {
-		if lax, laxErr := im.link(file, true); laxErr == nil {
-			return lax, nil
-		}
+	if err == nil || len(im.files) == 0 && !kept {
+		return out, err
 	}
-	return out, err
+	if kept {
+		file = im.relaxed(file)
+	}
+	return im.link(file, true)
 }
 
+// link reads root with what it imports; lax leaves out of that what is missing.
 func (im *Imports) link(root *descriptorpb.FileDescriptorProto, lax bool) (*Schema, error) {
 	c := protocompile.Compiler{MaxParallelism: 1, Resolver: protocompile.ResolverFunc(func(name string) (protocompile.SearchResult, error) {
-		file := im.files[name]
 		if name == rootName {
-			file = root
+			return protocompile.SearchResult{Proto: root}, nil
 		}
-		if file != nil {
+		if file := im.files[name]; file != nil {
 			if lax {
 				file = im.relaxed(file)
 			}

@@ -111,13 +111,23 @@ func entry(m *descriptorpb.DescriptorProto) error {
 	if written[i].GetIdentifierValue() != "true" {
 		return nil
 	}
-	if len(m.Field) != 2 || !isPart(m.Field[0], "key", 1) || !isPart(m.Field[1], "value", 2) || m.Field[0].GetTypeName() != "" ||
+	if len(m.Field) != 2 || !isPart(m.Field[0], "key", 1) || !isPart(m.Field[1], "value", 2) || !isKey(m.Field[0]) ||
 		len(m.NestedType)+len(m.EnumType)+len(m.OneofDecl)+len(m.Extension)+len(m.ExtensionRange) > 0 {
-		return fmt.Errorf("message %s: an entry of a map has the fields key = 1, of a simple type, and value = 2, and nothing else", m.GetName())
+		return fmt.Errorf("message %s: an entry of a map has the fields key = 1, a text or a whole number, and value = 2, and nothing else", m.GetName())
 	}
 	yes := true
 	m.Options.MapEntry = &yes
 	return nil
+}
+
+// isKey is whether a map may have keys of a field's type.
+func isKey(f *descriptorpb.FieldDescriptorProto) bool {
+	switch f.GetType() {
+	case 0, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
+		descriptorpb.FieldDescriptorProto_TYPE_BYTES, descriptorpb.FieldDescriptorProto_TYPE_GROUP:
+		return false
+	}
+	return f.GetTypeName() == ""
 }
 
 func isEntryOption(o *descriptorpb.UninterpretedOption) bool {
