@@ -82,8 +82,9 @@ func wire(k protoreflect.Kind) string {
 		return "fixed64"
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return k.String()
+	default:
+		return "number"
 	}
-	return "number"
 }
 
 // numeric is whether two fields are numbers of one group.

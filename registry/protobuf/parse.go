@@ -126,8 +126,9 @@ func isKey(f *descriptorpb.FieldDescriptorProto) bool {
 	case 0, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, descriptorpb.FieldDescriptorProto_TYPE_FLOAT,
 		descriptorpb.FieldDescriptorProto_TYPE_BYTES, descriptorpb.FieldDescriptorProto_TYPE_GROUP:
 		return false
+	default:
+		return f.GetTypeName() == ""
 	}
-	return f.GetTypeName() == ""
 }
 
 func isEntryOption(o *descriptorpb.UninterpretedOption) bool {

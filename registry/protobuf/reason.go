@@ -26,8 +26,9 @@ func (r Reason) where() string {
 		return fmt.Sprintf("message %q", r.Place)
 	case MovedIntoOneof, ManyMovedIntoOneof:
 		return fmt.Sprintf("oneof %q", r.Place)
+	default:
+		return fmt.Sprintf("field %q", r.Place)
 	}
-	return fmt.Sprintf("field %q", r.Place)
 }
 
 func (r Reason) obstacle() string {

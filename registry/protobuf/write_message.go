@@ -139,6 +139,7 @@ func (w *writer) label(f *descriptorpb.FieldDescriptorProto, united bool) string
 		return "repeated "
 	case descriptorpb.FieldDescriptorProto_LABEL_REQUIRED:
 		return "required "
+	case descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL:
 	}
 	if f.GetProto3Optional() || !united && w.file.GetSyntax() != "proto3" && w.file.GetSyntax() != "editions" {
 		return "optional "

@@ -114,8 +114,9 @@ func defaultValue(f *descriptorpb.FieldDescriptorProto) string {
 		return quote(f.GetDefaultValue())
 	case descriptorpb.FieldDescriptorProto_TYPE_BYTES: // escaped as it is
 		return `"` + f.GetDefaultValue() + `"`
+	default:
+		return f.GetDefaultValue()
 	}
-	return f.GetDefaultValue()
 }
 
 // jsonName is the name of a field in JSON where nothing else is said.
@@ -155,8 +156,9 @@ func (w *writer) single(f protoreflect.FieldDescriptor, v protoreflect.Value) st
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return w.literal(v.Message())
+	default:
+		return fmt.Sprint(v.Interface())
 	}
-	return fmt.Sprint(v.Interface())
 }
 
 func (w *writer) literal(m protoreflect.Message) string {
