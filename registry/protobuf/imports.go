@@ -141,7 +141,7 @@ func plain(err error) error {
 }
 
 // relaxed is a file without imports that are not there and without options of
-// people's own.
+// people's own, and with imports that Confluent's registry does not ask for.
 func (im *Imports) relaxed(in *descriptorpb.FileDescriptorProto) *descriptorpb.FileDescriptorProto {
 	file := &descriptorpb.FileDescriptorProto{}
 	proto.Merge(file, in)
@@ -156,9 +156,23 @@ func (im *Imports) relaxed(in *descriptorpb.FileDescriptorProto) *descriptorpb.F
 		}
 		there = append(there, name)
 	}
+	for _, name := range unasked() {
+		if !slices.Contains(there, name) {
+			there = append(there, name)
+		}
+	}
 	file.Dependency, file.PublicDependency, file.WeakDependency = there, public, nil
 	dropCustom(file.ProtoReflect())
 	return file
+}
+
+// unasked are files whose types Confluent knows without an import.
+func unasked() []string {
+	var out []string
+	for _, name := range []string{"any", "descriptor", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers"} {
+		out = append(out, "google/protobuf/"+name+".proto")
+	}
+	return out
 }
 
 // dropCustom leaves out options whose names stand in parentheses.

@@ -93,7 +93,7 @@ func TestANameThatCannotBeImported(t *testing.T) {
 // options that nobody defines. Its topic must be served.
 func TestWhatIsKeptIsReadWithoutWhatIsMissing(t *testing.T) {
 	text := p3(`import "validate/validate.proto"; import "a.proto"; option (file) = 1;
-message M { string a = 1 [(validate.rules).string.min_len = 1, deprecated = true]; A b = 2; oneof o { option (x) = 1; int32 c = 3; } }
+message M { string a = 1 [(validate.rules).string.min_len = 1, deprecated = true]; A b = 2; oneof o { option (x) = 1; int32 c = 3; } google.protobuf.Timestamp at = 4; }
 enum E { Z = 0 [(y) = 1]; } service S { option (z) = 1; rpc R (M) returns (M) { option (q) = {}; } }`)
 	var im protobuf.Imports
 	if err := im.Add("a.proto", p3("import \"gone.proto\"; message A { option (w) = 1; }")); err != nil {
@@ -107,7 +107,7 @@ enum E { Z = 0 [(y) = 1]; } service S { option (z) = 1; rpc R (M) returns (M) { 
 		t.Fatal(err)
 	}
 	holds(t, rule{backward: true, forward: true, source: schemaDiff}, s,
-		compile(t, p3("import \"a.proto\"; message M { string a = 1; A b = 2; oneof o { int32 c = 3; } } enum E { Z = 0; }"), "a.proto", p3("message A {}")))
+		compile(t, p3("import \"a.proto\"; import \"google/protobuf/timestamp.proto\"; message M { string a = 1; A b = 2; oneof o { int32 c = 3; } google.protobuf.Timestamp at = 4; } enum E { Z = 0; }"), "a.proto", p3("message A {}")))
 	if _, err := im.Compile(p3("message M { Nowhere n = 1; }"), true); err == nil || !strings.Contains(err.Error(), "unknown type Nowhere") {
 		t.Errorf("a type that is missing: %v", err)
 	}
