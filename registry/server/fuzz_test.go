@@ -79,6 +79,8 @@ func offline() *Server {
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][3]string{
 		{http.MethodPost, "/subjects/one", `{"schema":"\"int\""}`},
+		{http.MethodPost, "/subjects/p/versions?normalize=true", `{"schema":"message M { optional int32 a = 1; }","schemaType":"PROTOBUF","references":[{"name":"a","subject":"one","version":1}]}`},
+		{http.MethodPost, "/subjects/p?format=serialized", `{"schema":"CgdkZWZhdWx0YgZwcm90bzM=","schemaType":"PROTOBUF"}`},
 		{http.MethodPost, "/subjects/one/versions?normalize=true", `{"schema":"\"int\"","id":4,"version":1,"schemaType":"AVRO","metadata":{},"ruleSet":null}`},
 		{http.MethodPost, "/compatibility/subjects/one/versions/latest?verbose=true", `{"schema":"{\"type\":\"record\",\"name\":\"T\",\"fields\":[]}","references":[{"name":"x","subject":"one","version":1}]}`},
 		{http.MethodPost, "/compatibility/subjects/bad/versions", `{"schema":"\"int\"","references":[{}]}`},

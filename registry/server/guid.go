@@ -34,7 +34,9 @@ func (s *Server) getByGUID(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guidAnswer{c.id, c.answer()}, nil
+	out := guidAnswer{c.id, c.answer()}
+	out.Schema, err = s.state.formatted(r, c)
+	return out, err
 }
 
 func (s *Server) getIDsByGUID(r *http.Request) (any, error) {

@@ -41,5 +41,7 @@ func (s *Server) lookup(r *http.Request) (any, error) {
 	if v == nil {
 		return nil, refuse(codeSchemaNotFound, "Schema not found")
 	}
-	return v.answer(), nil
+	out := v.answer()
+	out.Schema, err = s.state.formatted(r, v.content)
+	return out, err
 }

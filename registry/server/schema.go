@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // Confluent's name of a schema, which nothing rests on
 	"crypto/sha256"
 	"encoding/binary"
@@ -70,7 +71,7 @@ func (st *state) compile(c *content) (meaning, error) {
 			c.parseErr = err
 			return
 		}
-		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[*content]bool{}}, "", 0)
+		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[visit]bool{}}, "", 0)
 		if c.parseErr == nil {
 			c.normal = sync.OnceValues(c.parsed.normal)
 		}
@@ -84,12 +85,29 @@ func (st *state) compile(c *content) (meaning, error) {
 type walk struct {
 	reading
 	kind string
-	done map[*content]bool
+	done map[visit]bool
+}
+
+// visit is a schema under the name that it is referred to by.
+type visit struct {
+	content *content
+	name    string
+}
+
+// visit makes one of names in the languages whose texts import by name: there
+// each of them must be known. Avro's texts name types, and a name that means
+// nothing must not make a schema be read again.
+func (w *walk) visit(c *content, name string) visit {
+	if w.kind == kindIn(kindAvro) {
+		name = ""
+	}
+	return visit{c, name}
 }
 
 func (st *state) parse(c *content, w *walk, name string, depth int) (meaning, error) {
 	if c.kind != w.kind {
-		return nil, fmt.Errorf("it is of type %s", c.kind)
+		return nil, fmt.Errorf("it is of type %s; a schema of type %s refers only to its own kind",
+			cmp.Or(c.kind, kindAvro), cmp.Or(w.kind, kindAvro))
 	}
 	if depth > referenceDepth {
 		return nil, fmt.Errorf("references go deeper than %d", referenceDepth)
@@ -99,14 +117,14 @@ func (st *state) parse(c *content, w *walk, name string, depth int) (meaning, er
 		if v == nil {
 			return nil, fmt.Errorf("reference %q: subject %q has no version %d", ref.Name, ref.Subject, ref.Version)
 		}
-		if w.done[v.content] {
+		if w.done[w.visit(v.content, ref.Name)] {
 			continue
 		}
 		if _, err := st.parse(v.content, w, ref.Name, depth+1); err != nil {
 			return nil, fmt.Errorf("reference %q: %w", ref.Name, err)
 		}
 	}
-	w.done[c] = true
+	w.done[w.visit(c, name)] = true
 	return w.read(name, c.text, c.id > 0)
 }
 
@@ -122,14 +140,25 @@ func (st *state) same(there, c *content) bool {
 	if there.text == c.text {
 		return true
 	}
-	_, errA := st.compile(there)
-	_, errB := st.compile(c)
-	if errA != nil || errB != nil {
+	meantA, errA := st.compile(there)
+	meantB, errB := st.compile(c)
+	if errA != nil || errB != nil || orderOf(meantA) != orderOf(meantB) {
 		return false
 	}
 	a, errA := there.normal()
 	b, errB := c.normal()
 	return errA == nil && errB == nil && a == b
+}
+
+// ordered is a meaning in which the places of parts count, although its normal
+// form does not tell them apart.
+type ordered interface{ order() string }
+
+func orderOf(m meaning) string {
+	if o, ok := m.(ordered); ok {
+		return o.order()
+	}
+	return ""
 }
 
 func (c *content) plain() bool { return c.metadata == nil && c.rules == nil }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -42,6 +41,9 @@ func (s *Server) getSchema(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := c.answer()
+	if out.Schema, err = s.state.formatted(r, c); err != nil {
+		return nil, err
+	}
 	if flag(r, "fetchMaxId") {
 		out.MaxID = s.state.highest
 	}
@@ -55,7 +57,8 @@ func (s *Server) getSchemaText(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return text(c.text), nil
+	out, err := s.state.formatted(r, c)
+	return text(out), err
 }
 
 // usersOf are the versions with the id of a path.
@@ -131,11 +134,4 @@ func (s *Server) listSchemas(r *http.Request) (any, error) {
 }
 
 // getTypes are the languages there are.
-func (s *Server) getTypes(*http.Request) (any, error) {
-	out := []string{}
-	for kind := range languages() {
-		out = append(out, cmp.Or(kind, kindAvro))
-	}
-	slices.Sort(out)
-	return out, nil
-}
+func (s *Server) getTypes(*http.Request) (any, error) { return kinds(), nil }

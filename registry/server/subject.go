@@ -67,7 +67,9 @@ func (s *Server) getVersion(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.answer(), nil
+	out := v.answer()
+	out.Schema, err = s.state.formatted(r, v.content)
+	return out, err
 }
 
 func (s *Server) getVersionText(r *http.Request) (any, error) {
@@ -77,7 +79,8 @@ func (s *Server) getVersionText(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return text(v.text), nil
+	out, err := s.state.formatted(r, v.content)
+	return text(out), err
 }
 
 // getReferrers are the ids of the schemas that refer to a version.
