@@ -1,6 +1,12 @@
 package server
 
-import "github.com/waybillhq/waybill/registry/compat"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/waybillhq/waybill/registry/compat"
+)
 
 // Languages of schemas, as Confluent names them. A topic may hold all of them;
 // only those of languages can be registered and compared.
@@ -45,16 +51,31 @@ type numbered struct {
 
 // languages are those there are; the key is their name in the topic, where
 // Avro has none.
-func languages() map[string]language { return map[string]language{"": avroLanguage{}} }
+func languages() map[string]language {
+	return map[string]language{
+		"":       avroLanguage{},
+		kindJSON: jsonLanguage{},
+	}
+}
 
 // languageOf finds a language by its name in the topic.
 func languageOf(kind string) (language, error) {
 	l, ok := languages()[kind]
 	if !ok {
 		return nil, refuse(codeInvalidSchema,
-			"Schemas of type %.32s are not supported by this registry, only %s; leave schemaType out and send an Avro schema", kind, kindAvro)
+			"Schemas of type %.32s are not supported by this registry, only %s; leave schemaType out and send an Avro schema", kind, strings.Join(kinds(), ", "))
 	}
 	return l, nil
+}
+
+// kinds are the languages as requests name them, in order.
+func kinds() []string {
+	out := []string{}
+	for kind := range languages() {
+		out = append(out, cmp.Or(kind, kindAvro))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // kindIn is the name in the topic of a language as requests name it.

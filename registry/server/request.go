@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -90,10 +92,10 @@ func (st *state) understand(c *content) error {
 	return nil
 }
 
-// normalized is c in normal form. One with references stays as it is: what
-// they hold would become part of it.
+// normalized is c in normal form. An Avro schema with references stays as it
+// is: what they hold would become part of it.
 func (st *state) normalized(c *content) (*content, error) {
-	if len(c.refs) > 0 {
+	if len(c.refs) > 0 && c.kind == "" {
 		return c, nil
 	}
 	if _, err := st.compile(c); err != nil {
@@ -103,8 +105,18 @@ func (st *state) normalized(c *content) (*content, error) {
 	if err != nil {
 		return c, nil //nolint:nilerr // a schema that has no normal form is its own
 	}
-	out := &content{kind: c.kind, text: text, metadata: c.metadata, rules: c.rules}
+	out := &content{kind: c.kind, text: text, refs: ordered(c.refs), metadata: c.metadata, rules: c.rules}
 	return out, st.understand(out)
+}
+
+// ordered are references by subject and version, each once, as Confluent
+// normalizes them.
+func ordered(refs []reference) []reference {
+	out := slices.Clone(refs)
+	slices.SortStableFunc(out, func(a, b reference) int {
+		return cmp.Or(strings.Compare(a.Subject, b.Subject), a.Version-b.Version)
+	})
+	return slices.Compact(out)
 }
 
 // compactJSON leaves out the white space of an object that is kept as it came.

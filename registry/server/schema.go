@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // Confluent's name of a schema, which nothing rests on
 	"crypto/sha256"
 	"encoding/binary"
@@ -70,7 +71,7 @@ func (st *state) compile(c *content) (meaning, error) {
 			c.parseErr = err
 			return
 		}
-		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[*content]bool{}}, "", 0)
+		c.parsed, c.parseErr = st.parse(c, &walk{reading: lang.begin(), kind: c.kind, done: map[leg]bool{}}, "", 0)
 		if c.parseErr == nil {
 			c.normal = sync.OnceValues(c.parsed.normal)
 		}
@@ -80,16 +81,31 @@ func (st *state) compile(c *content) (meaning, error) {
 
 // walk goes over a schema and what it refers to. What several references lead
 // to is read once: where each of a row of schemas refers to the one before it
-// twice, the ways to the first double with every schema.
+// twice, the ways to the first double with every schema. Where the name of a
+// reference counts, as everywhere but in Avro, a schema of two names is read
+// under both.
 type walk struct {
 	reading
 	kind string
-	done map[*content]bool
+	done map[leg]bool
+}
+
+type leg struct {
+	*content
+	name string
+}
+
+func legTo(c *content, name string) leg {
+	if c.kind == "" {
+		name = ""
+	}
+	return leg{c, name}
 }
 
 func (st *state) parse(c *content, w *walk, name string, depth int) (meaning, error) {
 	if c.kind != w.kind {
-		return nil, fmt.Errorf("it is of type %s", c.kind)
+		return nil, fmt.Errorf("it is of type %s; a schema of type %s refers to schemas of its own type only",
+			cmp.Or(c.kind, kindAvro), cmp.Or(w.kind, kindAvro))
 	}
 	if depth > referenceDepth {
 		return nil, fmt.Errorf("references go deeper than %d", referenceDepth)
@@ -99,14 +115,14 @@ func (st *state) parse(c *content, w *walk, name string, depth int) (meaning, er
 		if v == nil {
 			return nil, fmt.Errorf("reference %q: subject %q has no version %d", ref.Name, ref.Subject, ref.Version)
 		}
-		if w.done[v.content] {
+		if w.done[legTo(v.content, ref.Name)] {
 			continue
 		}
 		if _, err := st.parse(v.content, w, ref.Name, depth+1); err != nil {
 			return nil, fmt.Errorf("reference %q: %w", ref.Name, err)
 		}
 	}
-	w.done[c] = true
+	w.done[legTo(c, name)] = true
 	return w.read(name, c.text, c.id > 0)
 }
 
@@ -129,6 +145,9 @@ func (st *state) same(there, c *content) bool {
 	}
 	a, errA := there.normal()
 	b, errB := c.normal()
+	if c.kind == kindJSON && b != c.text {
+		return false // as Confluent: other orders are others, unless the normal form was asked for
+	}
 	return errA == nil && errB == nil && a == b
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -130,11 +129,4 @@ func (s *Server) listSchemas(r *http.Request) (any, error) {
 }
 
 // getTypes are the languages there are.
-func (s *Server) getTypes(*http.Request) (any, error) {
-	out := []string{}
-	for kind := range languages() {
-		out = append(out, cmp.Or(kind, kindAvro))
-	}
-	slices.Sort(out)
-	return out, nil
-}
+func (s *Server) getTypes(*http.Request) (any, error) { return kinds(), nil }
