@@ -34,14 +34,14 @@ func itemsOf(n *node) items {
 			out.rest.schema = last
 		}
 	}
-	if out.each != nil && out.each.shape == anything {
+	if wide(out.each) {
 		out.each = nil
 	}
 	return out
 }
 
 func (i items) open() bool {
-	return !i.rest.closed && i.rest.schema == nil && (i.left == nil || i.left.shape == anything)
+	return !i.rest.closed && wide(i.rest.schema) && wide(i.left)
 }
 
 // covering is what an item past the tuple must be, nil if nothing says.
@@ -49,7 +49,7 @@ func (i items) covering() *node {
 	if i.rest.schema != nil {
 		return i.rest.schema
 	}
-	if i.rest.closed || i.left == nil || i.left.shape == anything || i.left.shape == nothing {
+	if i.rest.closed || wide(i.left) || i.left.shape == nothing {
 		return nil
 	}
 	return i.left

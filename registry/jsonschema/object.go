@@ -15,17 +15,18 @@ func (n *node) sub(s *jsonschema.Schema) *node { return n.forge.node(s) }
 // rest is what a schema says of the properties, or items, that it does not name.
 type rest struct {
 	closed bool
-	schema *node // nil where there is none, or it takes everything
+	schema *node // nil where there is none
 }
+
+// wide is whether a schema that there may be none of takes everything.
+func wide(n *node) bool { return n == nil || n.shape == anything }
 
 func restOf(n *node, additional any) rest {
 	switch a := additional.(type) {
 	case bool:
 		return rest{closed: !a}
 	case *jsonschema.Schema:
-		if s := n.sub(a); s.shape != anything {
-			return rest{schema: s}
-		}
+		return rest{schema: n.sub(a)}
 	}
 	return rest{}
 }
@@ -46,7 +47,7 @@ func (d *differ) rests(f *found, path string, closed, narrowed Kind, w, r rest) 
 	switch {
 	case r.closed && !w.closed:
 		f.add(closed, path)
-	case w.closed != r.closed || r.schema == nil:
+	case w.closed != r.closed || wide(r.schema):
 	case w.schema == nil:
 		f.add(narrowed, path)
 	default:
@@ -55,7 +56,6 @@ func (d *differ) rests(f *found, path string, closed, narrowed Kind, w, r rest) 
 }
 
 func (d *differ) unevaluated(f *found, path string, closed, narrowed Kind, w, r *node) {
-	wide := func(n *node) bool { return n == nil || n.shape == anything }
 	switch {
 	case wide(r) || w != nil && w.shape == nothing:
 	case r.shape == nothing:
@@ -153,8 +153,7 @@ func (d *differ) added(f *found, path, name string, w, r *node) {
 // open is whether an object may have any property besides those declared.
 func open(n *node) bool {
 	other := restOf(n, n.from.AdditionalProperties)
-	left := n.sub(n.from.UnevaluatedProperties)
-	return !other.closed && other.schema == nil && len(n.from.PatternProperties) == 0 && (left == nil || left.shape == anything)
+	return !other.closed && wide(other.schema) && len(n.from.PatternProperties) == 0 && wide(n.sub(n.from.UnevaluatedProperties))
 }
 
 // covering is what a property that is not declared must be, nil if nothing says.
@@ -168,7 +167,7 @@ func covering(n *node, name string) *node {
 		}
 	}
 	other, left := restOf(n, n.from.AdditionalProperties), n.sub(n.from.UnevaluatedProperties)
-	if other.closed || left != nil && (left.shape == anything || left.shape == nothing) {
+	if other.closed || wide(left) || left.shape == nothing {
 		left = nil
 	}
 	return cmp.Or(other.schema, left)

@@ -98,6 +98,8 @@ func TestKeptSchemaLosesOnlyWhatNoDraftAllows(t *testing.T) {
 		"nothing required, draft 4": `{"$schema":"http://json-schema.org/draft-04/schema#","required":[],"type":"object","properties":{` + propA + `}}`,
 		"a required flag":           `{"type":"object","properties":{"a":{"type":"string","required":true}}}`,
 		"a value twice":             `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","a"]}`,
+		"a value of an enum twice":  obj(propA + `,"e":{"enum":["x","x"]}`),
+		"a type twice":              obj(propA + `,"l":{"type":"array","items":[{"type":["null","null"]}]}`),
 		"a title of a number":       obj(propA, `"title":7`),
 		"a reference to the net":    obj(propA + `,"z":{"$ref":"https://example.com/z.json"}`),
 		"in a place apart":          obj(`"a":{"$ref":"#/components/a"}`, `"components":{"a":{"type":"string","title":7}}`),

@@ -49,6 +49,7 @@ func restRules() []rule {
 		{"a pattern covers a property that comes", obj(propA, pattern), obj(propA+`,"x1":{"type":"integer"}`, pattern), fine, fine, objects},
 		{"a pattern does not cover a property that comes", obj(propA, pattern), obj(propA+`,"x1":{"type":"string"}`, pattern), jsonschema.AddedNotCovered, jsonschema.RemovedNotCovered, objects},
 		{"a pattern makes the rest partly open", obj(propA, pattern), obj(propA+","+propB, pattern), fine, jsonschema.RemovedFromClosed, objects},
+		{"beside a pattern, anything covers what comes", obj(propA, pattern, `"additionalProperties":{}`), obj(propA+","+propB, pattern, `"additionalProperties":{}`), jsonschema.AddedNotCovered, fine, objects},
 		{"what patterns ask is not looked into", obj(propA, pattern), obj(propA, `"patternProperties":{"^x":{"type":"string"}}`), fine, fine, objects},
 		{"unevaluated properties closed", none, left(`false`), jsonschema.UnevaluatedPropsClosed, fine, objects},
 		{"unevaluated properties restricted", none, left(`{"type":"string"}`), jsonschema.UnevaluatedPropsNarrowed, fine, objects},
