@@ -1,6 +1,7 @@
 package jsonschema_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,9 @@ func again(t *testing.T, text string, write func(string) (string, error)) {
 	once, err := write(text)
 	if err != nil {
 		return
+	}
+	if !json.Valid([]byte(text)) {
+		t.Errorf("%q is no JSON and became %q", text, once)
 	}
 	if twice, err := write(once); err != nil || twice != once {
 		t.Errorf("%q became %q, then %q, %v", text, once, twice, err)
