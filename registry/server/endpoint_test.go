@@ -10,7 +10,7 @@ func TestEveryEndpointAnswersAsConfluentDoes(t *testing.T) {
 	r := fresh(t)
 	r.want("GET", "/", "", 200, `{}`)
 	r.want("GET", "/subjects", "", 200, `[]`)
-	r.want("GET", "/schemas/types", "", 200, `["AVRO","PROTOBUF"]`)
+	r.want("GET", "/schemas/types", "", 200, `["AVRO","JSON","PROTOBUF"]`)
 	r.want("GET", "/config", "", 200, `{"compatibilityLevel":"BACKWARD"}`)
 	r.want("GET", "/mode", "", 200, `{"mode":"READWRITE"}`)
 	r.want("PUT", "/mode", `{"mode":"READWRITE"}`, 200, `{"mode":"READWRITE"}`)
@@ -217,7 +217,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"POST", "/subjects/one/versions", request(`"Unknown"`), 422, 42201},
 		{"POST", "/subjects/one/versions", schema(`{"name":"a","type":"int","default":"x"}`), 422, 42201},
 		{"POST", "/subjects/one/versions", schema(fieldA + "," + fieldA), 422, 42201},
-		{"POST", "/subjects/one/versions", `{"schema":"{}","schemaType":"JSON"}`, 422, 42201},
+		{"POST", "/subjects/one/versions", `{"schema":"{}","schemaType":"XML"}`, 422, 42201},
 		{"POST", "/subjects/one/versions", `{"schema":"message M {","schemaType":"PROTOBUF"}`, 422, 42201},
 		{"POST", "/subjects/one/versions", `{"schema":"\"int\"","id":77}`, 422, 42205},
 		{"POST", "/subjects/one/versions", request(`"` + strings.Repeat("x", 1<<20) + `"`), 413, 413},

@@ -54,6 +54,7 @@ type numbered struct {
 func languages() map[string]language {
 	return map[string]language{
 		"":           avroLanguage{},
+		kindJSON:     jsonLanguage{},
 		kindProtobuf: protobufLanguage{},
 	}
 }
@@ -68,9 +69,9 @@ func languageOf(kind string) (language, error) {
 	return l, nil
 }
 
-// kinds are the names of languages, in order.
+// kinds are the languages as requests name them, in order.
 func kinds() []string {
-	var out []string
+	out := []string{}
 	for kind := range languages() {
 		out = append(out, cmp.Or(kind, kindAvro))
 	}

@@ -48,7 +48,7 @@ book = Schema(
 note = "a/b note"  # a subject that must be escaped in a path
 
 c = connect()
-claim(c.get_schema_types(), ["AVRO", "PROTOBUF"], "types")
+claim(c.get_schema_types(), ["AVRO", "JSON", "PROTOBUF"], "types")
 claim(c.get_contexts(), ["."], "contexts")
 claim(c.get_subjects(), [], "subjects at first")
 
