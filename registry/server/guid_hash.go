@@ -12,13 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// globalID is the schema's GUID: the same in every registry, since it is made
+// guid is the schema's name in every registry, Confluent's too, since it is made
 // of what the schema says. Metadata and rules are part of it, in the order in
 // which Confluent's classes hold them and not that of the request.
-func (c *content) globalID() uuid.UUID {
-	if c.plain() {
-		return c.guid()
-	}
+func (c *content) guid() uuid.UUID {
 	h := md5.New() //nolint:gosec // as above
 	write(h, c.text)
 	for _, r := range c.refs {

@@ -48,7 +48,7 @@ func (st *state) enter(v *version) {
 		if id := c.identity(); st.ids[id] == 0 {
 			st.ids[id] = c.id
 		}
-		if guid := c.globalID(); st.guids[guid] == 0 {
+		if guid := c.guid(); st.guids[guid] == 0 {
 			st.guids[guid] = c.id
 		}
 	}
@@ -76,7 +76,7 @@ func (st *state) leave(v *version) {
 	if id := c.identity(); st.ids[id] == c.id {
 		delete(st.ids, id)
 	}
-	if guid := c.globalID(); st.guids[guid] == c.id {
+	if guid := c.guid(); st.guids[guid] == c.id {
 		delete(st.guids, guid)
 	}
 }

@@ -163,7 +163,7 @@ func TestReferencesStayWithinALanguage(t *testing.T) {
 	r.want("POST", "/subjects/avro/versions", request(`{"type":"record","name":"A","fields":[]}`), 200, `{"id":1}`)
 	r.want("POST", "/subjects/json/versions", jsonRequest(`{"type":"string"}`), 200, `{"id":2}`)
 	r.wantText("POST", "/subjects/x/versions", jsonRequest(`{"$ref":"a.json"}`, "a.json", "avro", 1), 422,
-		`reference \"a.json\": it is of type AVRO; a schema of type JSON refers to schemas of its own type only`)
+		`reference \"a.json\": it is of type AVRO; a schema of type JSON refers only to its own kind`)
 	r.wantText("POST", "/subjects/x/versions", `{"schema":"\"int\"","references":[{"name":"A","subject":"json","version":1}]}`, 422, `it is of type JSON`)
 	r.refused("POST", "/subjects/x/versions", jsonRequest(`{"$ref":"a.json"}`, "a.json", "json", 2), 422, 42201)
 }

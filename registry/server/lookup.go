@@ -18,7 +18,7 @@ type versionAnswer struct {
 }
 
 func (v *version) answer() versionAnswer {
-	return versionAnswer{v.subject, v.number, v.id, v.globalID().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
+	return versionAnswer{v.subject, v.number, v.id, v.guid().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
 }
 
 // lookup says under which version of a subject a schema is registered.

@@ -61,7 +61,7 @@ const person = "package acme; message Person { string name = 1; }"
 
 func TestProtobufIsRegisteredServedAndFound(t *testing.T) {
 	r := fresh(t)
-	r.want("GET", "/schemas/types", "", 200, `["AVRO","PROTOBUF"]`)
+	r.want("GET", "/schemas/types", "", 200, `["AVRO","JSON","PROTOBUF"]`)
 	r.want("POST", "/subjects/p/versions", proto3("// somebody\n"+person), 200, `{"id":1}`)
 	const text = "syntax = \"proto3\";\npackage acme;\n\nmessage Person {\n  string name = 1;\n}"
 	const kept = `"syntax = \"proto3\";\npackage acme;\n\nmessage Person {\n  string name = 1;\n}\n"`

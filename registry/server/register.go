@@ -26,7 +26,7 @@ type registerAnswer struct {
 }
 
 func (v *version) registered() registerAnswer {
-	return registerAnswer{v.id, v.number, v.globalID().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
+	return registerAnswer{v.id, v.number, v.guid().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
 }
 
 // register gives a schema an id under a subject; one that is there already

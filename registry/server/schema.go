@@ -2,15 +2,12 @@ package server
 
 import (
 	"cmp"
-	"crypto/md5" //nolint:gosec // Confluent's name of a schema, which nothing rests on
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/google/uuid"
 )
 
 // referenceDepth bounds chains of references.
@@ -47,17 +44,6 @@ func (c *content) identity() digest {
 		h.Write(encode(c.refs))
 	}
 	return digest(h.Sum(nil))
-}
-
-// guid is Confluent's name for a text with its references.
-func (c *content) guid() uuid.UUID {
-	h := md5.New() //nolint:gosec // as above
-	h.Write([]byte(c.text))
-	for _, r := range c.refs {
-		h.Write([]byte(r.Name + r.Subject))
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(r.Version)))
-	}
-	return uuid.UUID(h.Sum(nil))
 }
 
 // compile reads the schema, once, after those it refers to. It is read late

@@ -18,7 +18,7 @@ type schemaAnswer struct {
 }
 
 func (c *content) answer() schemaAnswer {
-	return schemaAnswer{GUID: c.globalID().String(), Type: c.kind, Schema: c.text, References: c.refs, Metadata: c.metadata, Rules: c.rules}
+	return schemaAnswer{GUID: c.guid().String(), Type: c.kind, Schema: c.text, References: c.refs, Metadata: c.metadata, Rules: c.rules}
 }
 
 // content finds the schema with the id of a path, deleted softly or not: a

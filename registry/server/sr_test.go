@@ -158,7 +158,7 @@ func TestFranzGoClientDeletes(t *testing.T) {
 			t.Errorf("delete: %v, %v", got, err)
 		}
 	}
-	if got := must[[]sr.SchemaType](t)(r.sr.SupportedTypes(ctx)); !slices.Equal(got, []sr.SchemaType{sr.TypeAvro, sr.TypeJSON, sr.TypeProtobuf}) {
+	if got := must[[]sr.SchemaType](t)(r.sr.SupportedTypes(ctx)); !slices.Equal(got, []sr.SchemaType{sr.TypeAvro, sr.TypeProtobuf, sr.TypeJSON}) {
 		t.Errorf("types: %v", got)
 	}
 	if got := must[[]string](t)(r.sr.Contexts(ctx)); !slices.Equal(got, []string{"."}) {
