@@ -2,6 +2,7 @@ package saga
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -44,27 +46,34 @@ func (b *barrier) lower()       { b.at = time.Time{} }
 func (b *barrier) raise(ctx context.Context, at time.Time) error {
 	adm := kadm.NewClient(b.cl)
 	starts, err := adm.ListStartOffsets(ctx, b.topics...)
-	if err == nil {
-		err = starts.Error()
-	}
-	if err != nil {
+	if err = listed(starts, err); err != nil {
 		return fmt.Errorf("list where topics begin: %w", err)
 	}
 	ends, err := adm.ListEndOffsets(ctx, b.topics...)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
+	if err = listed(ends, err); err != nil {
 		return fmt.Errorf("list where topics end: %w", err)
 	}
 	b.ends = map[partition]int64{}
 	ends.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil {
+			return
+		}
 		if start, ok := starts.Lookup(o.Topic, o.Partition); !ok || start.Offset < o.Offset {
 			b.ends[partition{o.Topic, o.Partition}] = o.Offset
 		}
 	})
 	b.at = at
 	return nil
+}
+
+// listed is why offsets are not known. A topic that is not there has no events.
+func listed(all kadm.ListedOffsets, err error) error {
+	all.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil && !errors.Is(o.Err, kerr.UnknownTopicOrPartition) {
+			err = errors.Join(err, o.Err)
+		}
+	})
+	return err
 }
 
 // reached tells whether the group has read so far. Where it reads nothing on for

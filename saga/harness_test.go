@@ -63,6 +63,7 @@ type world struct {
 	db       *pgxpool.Pool
 	producer *kgo.Client
 	tenant   string
+	others   []string // tenants for parts of a test
 	group    string
 	metrics  *prometheus.Registry
 	logs     *lines
@@ -75,6 +76,9 @@ func newWorld(t *testing.T) *world {
 		t: t, engine: brokertest.New(t), db: openPool(t, pgtest.New(t)),
 		tenant: "tenant-" + uuid.NewString(), group: brokertest.Group(t, "saga"), metrics: prometheus.NewRegistry(), logs: &lines{},
 	}
+	for range 12 {
+		w.others = append(w.others, "tenant-"+uuid.NewString())
+	}
 	w.must(consumer.Migrate(t.Context(), w.db))
 	w.must(pg.Migrate(t.Context(), w.db, tables.Migration(), Migration()))
 	w.must(tables.EnsureDays(t.Context(), w.db, time.Now()))
@@ -85,6 +89,18 @@ func newWorld(t *testing.T) *world {
 	}
 	w.must(broker.Declare(t.Context(), w.producer, w.engine.Capabilities, topics...))
 	return w
+}
+
+// part runs a part of a test as a tenant of its own.
+func (w *world) part(claim string, f func(*world)) {
+	w.t.Helper()
+	tenant := w.others[0]
+	w.others = w.others[1:]
+	w.t.Run(claim, func(t *testing.T) {
+		part := *w
+		part.t, part.tenant = t, tenant
+		f(&part)
+	})
 }
 
 func openPool(t testing.TB, dsn string) *pgxpool.Pool {
@@ -144,7 +160,7 @@ type observer struct {
 func (w *world) observe(limit time.Duration, change ...func(*Config)) *observer {
 	w.t.Helper()
 	cfg := Config{
-		Group: w.group, Every: 20 * time.Millisecond, Filter: consumer.Filter{Tenants: []string{w.tenant, w.tenant + "-other"}},
+		Group: w.group, Every: 20 * time.Millisecond, Filter: consumer.Filter{Tenants: append([]string{w.tenant}, w.others...)},
 		Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
 	}
 	for _, f := range change {
@@ -153,10 +169,15 @@ func (w *world) observe(limit time.Duration, change ...func(*Config)) *observer 
 	ob := outbox.New(contracts.All(), outbox.Config{})
 	o, err := New(Deps{DB: w.db, Client: w.engine.Config.Client, Decoder: plain{}, Outbox: ob}, cfg, trip(limit))
 	w.must(err)
+	return &observer{o, w.run(o)}
+}
+
+// run runs an observer until it is stopped, or the test ends.
+func (w *world) run(o *Observer) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		select {
 		case err := <-done:
@@ -168,7 +189,7 @@ func (w *world) observe(limit time.Duration, change ...func(*Config)) *observer 
 		}
 	})
 	w.t.Cleanup(stop)
-	return &observer{o, stop}
+	return stop
 }
 
 const (
@@ -238,7 +259,7 @@ type published struct {
 func (w *world) published(trip string) (out []published) {
 	w.t.Helper()
 	rows, err := w.db.Query(w.t.Context(), `SELECT id, subject, source, type, tenant, correlation_id, causation_id, body FROM waybill.outbox_events
-		WHERE $1 = '' OR subject = $1 ORDER BY id`, trip)
+		WHERE tenant = $2 AND ($1 = '' OR subject = $1) ORDER BY id`, trip, w.tenant)
 	w.must(err)
 	out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p published, err error) {
 		var body []byte

@@ -137,10 +137,7 @@ func (o *Observer) add(p *plan, what What, step string, events Events) {
 // It returns early only for what waiting cannot mend.
 func (o *Observer) Run(ctx context.Context) error {
 	for _, p := range o.plans {
-		if err := savePlan(ctx, o.deps.DB, *p); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		if err := savePlan(ctx, o.deps.DB, *p); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,8 +30,8 @@ type sighting struct {
 // record writes down what an event means, in the transaction that marks it as
 // handled.
 func (o *Observer) record(ctx context.Context, tx pgx.Tx, env *event.Envelope, e any) error {
-	if err := pg.SetTenant(ctx, tx, env.Tenant); err != nil {
-		return err
+	if env.Tenant == "" || env.Subject == "" {
+		return fmt.Errorf("%w: an event of a saga needs a tenant and a subject", ErrInvalid)
 	}
 	all, err := o.sightings(ctx, tx, env, e)
 	if err != nil {
@@ -84,6 +85,9 @@ func (o *Observer) sightings(ctx context.Context, tx pgx.Tx, env *event.Envelope
 const hold = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(chr(31), 'waybill saga', $1::text, $2::text, $3::text), 0))`
 
 func roundsOf(ctx context.Context, tx pgx.Tx, tenant, saga, key string) ([]int, error) {
+	if _, err := tx.Exec(ctx, actFor, pg.TenantSetting, tenant); err != nil {
+		return nil, err
+	}
 	if _, err := tx.Exec(ctx, hold, tenant, saga, key); err != nil {
 		return nil, err
 	}
@@ -100,34 +104,36 @@ func roundsOf(ctx context.Context, tx pgx.Tx, tenant, saga, key string) ([]int, 
 
 // enter adds the event to one instance and judges it anew.
 func (o *Observer) enter(ctx context.Context, tx pgx.Tx, env *event.Envelope, s sighting) error {
-	fresh, err := o.write(ctx, tx, env, s)
+	w, err := write(ctx, tx, env, s)
 	if err != nil {
 		return err
 	}
-	was, now, err := lock(ctx, tx, s.Ref)
-	if err != nil {
+	st := judge(s.plan, w.entries)
+	if err := settle(ctx, tx, s.Ref, st, w.now); err != nil {
 		return err
 	}
-	entries, err := readEntries(ctx, tx, s.Ref)
-	if err != nil {
-		return err
-	}
-	st := judge(s.plan, entries)
-	if err := settle(ctx, tx, s.Ref, st, now); err != nil {
-		return err
-	}
-	o.meter.moved(s.Saga, fresh, was, st.State)
+	o.meter.moved(s.Saga, w.fresh, w.was, st.State)
 	return nil
 }
 
-// write makes the instance if it is not there, and the event's entries.
-func (o *Observer) write(ctx context.Context, tx pgx.Tx, env *event.Envelope, s sighting) (fresh bool, err error) {
+// written is an instance that an event was added to, its row locked.
+type written struct {
+	fresh   bool // it was not there before
+	was     State
+	now     time.Time
+	entries []Entry
+}
+
+// write makes the instance if it is not there, and the event's entries, and
+// reads the record, in one round trip.
+func write(ctx context.Context, tx pgx.Tx, env *event.Envelope, s sighting) (w written, err error) {
 	var b pgx.Batch
+	b.Queue(actFor, pg.TenantSetting, s.Tenant)
 	b.Queue(hold, s.Tenant, s.Saga, s.Key)
 	b.Queue(`INSERT INTO saga.instances (tenant, saga, key, round, id, state, step, direction, asked, since, started_at, updated_at, correlation_id)
 		VALUES ($1, $2, $3, $4, $5, 'running', '', 'forward', 0, clock_timestamp(), $6, clock_timestamp(), $7)
 		ON CONFLICT DO NOTHING`, append(s.args(), event.NewID(), env.Time, correlation(env))...).Exec(func(tag pgconn.CommandTag) error {
-		fresh = tag.RowsAffected() == 1
+		w.fresh = tag.RowsAffected() == 1
 		return nil
 	})
 	b.Queue(inherit, s.args()...)
@@ -135,8 +141,16 @@ func (o *Observer) write(ctx context.Context, tx pgx.Tx, env *event.Envelope, s 
 		b.Queue(insertEvent, append(s.args(), env.ID, m.what, m.step, env.Type, env.Source, env.Time,
 			env.CausationID, env.CorrelationID, env.TraceParent, s.every, maxEvents)...)
 	}
-	return fresh, tx.SendBatch(ctx, &b).Close()
+	b.Queue(lockInstance, s.args()...).QueryRow(func(row pgx.Row) error { return row.Scan(&w.was) })
+	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&w.now) })
+	b.Queue(selectEntries, s.args()...).Query(func(rows pgx.Rows) error {
+		w.entries, err = pgx.CollectRows(rows, scanEntry)
+		return err
+	})
+	return w, tx.SendBatch(ctx, &b).Close()
 }
+
+const actFor = `SELECT set_config($1, $2, true)`
 
 // inherit gives an instance what concerns every round of its key.
 const inherit = `INSERT INTO saga.entries (tenant, saga, key, round, id, what, step, type, source, time, seen_at,

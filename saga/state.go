@@ -40,7 +40,7 @@ type standing struct {
 func judge(p *plan, entries []Entry) standing {
 	f := factsOf(p, entries)
 	s := standing{State: Running, Direction: Forward, Started: f.started}
-	pending := -1
+	var pending int
 	if f.back {
 		s.State, s.Direction = Compensating, Back
 		pending, s.Since = f.nextBack(p)

@@ -28,10 +28,15 @@ var ErrNotFound = errors.New("there is no such saga")
 
 const ofInstance = ` WHERE tenant = $1::text AND saga = $2::text AND key = $3::text AND round = $4::integer`
 
+const (
+	lockInstance  = `SELECT state FROM saga.instances` + ofInstance + ` FOR UPDATE`
+	selectEntries = `SELECT ` + entryColumns + ` FROM saga.entries` + ofInstance + ` ORDER BY seen_at, id, what, step`
+)
+
 // lock takes an instance's row, so that nobody else judges it until tx ends. It
 // tells the time by the database, from after the lock was got.
 func lock(ctx context.Context, tx pgx.Tx, r Ref) (was State, now time.Time, err error) {
-	err = tx.QueryRow(ctx, `SELECT state FROM saga.instances`+ofInstance+` FOR UPDATE`, r.args()...).Scan(&was)
+	err = tx.QueryRow(ctx, lockInstance, r.args()...).Scan(&was)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", now, ErrNotFound
 	}
@@ -45,7 +50,7 @@ const entryColumns = `id, what, step, direction, seen_at, type, source, time, ca
 
 // readEntries reads an instance's record in the order in which it came about.
 func readEntries(ctx context.Context, tx pgx.Tx, r Ref) ([]Entry, error) {
-	rows, err := tx.Query(ctx, `SELECT `+entryColumns+` FROM saga.entries`+ofInstance+` ORDER BY seen_at, id, what, step`, r.args()...)
+	rows, err := tx.Query(ctx, selectEntries, r.args()...)
 	if err != nil {
 		return nil, err
 	}

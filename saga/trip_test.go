@@ -91,9 +91,9 @@ func trip(limit time.Duration) Saga {
 			return EveryRound
 		}),
 		Steps: []Step{
-			{Name: "seat", Done: On(attempt[takenKind]), Failed: On(attempt[noSeatKind]), Undone: On(attempt[freedKind]), Within: limit, Asks: 3},
-			{Name: "charge", Done: On(attempt[chargedKind]), Failed: On(attempt[noMoneyKind]), Undone: On(attempt[refundedKind]), Within: limit, Asks: 3},
-			{Name: "mail", Done: On(attempt[mailedKind]), Failed: On(attempt[noMailKind]), Within: limit, Asks: 3},
+			{Name: "seat", Done: On(attempt[takenKind]), Failed: On(attempt[noSeatKind]), Undone: On(attempt[freedKind]), Within: limit, Pause: limit, Asks: 3},
+			{Name: "charge", Done: On(attempt[chargedKind]), Failed: On(attempt[noMoneyKind]), Undone: On(attempt[refundedKind]), Within: limit, Pause: limit, Asks: 3},
+			{Name: "mail", Done: On(attempt[mailedKind]), Failed: On(attempt[noMailKind]), Within: limit, Pause: limit, Asks: 3},
 		},
 	}
 }
