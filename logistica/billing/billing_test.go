@@ -297,7 +297,10 @@ func TestADaysFeesAreReadByThePageAndEndWithTheDay(t *testing.T) {
 	if some := read(day.Add(30*time.Minute), day.Add(90*time.Minute)); len(some) != want[false] {
 		t.Errorf("%d of %d fees of the hour", len(some), want[false])
 	}
-	for range b.Fees(t.Context(), tenant, day, day.Add(24*time.Hour)) {
+	for _, err := range b.Fees(t.Context(), tenant, day, day.Add(24*time.Hour)) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // a client that left
 	}
 	for _, err := range b.Fees(t.Context(), tenant, day, day.AddDate(1, 0, 0)) {
