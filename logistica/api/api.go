@@ -62,6 +62,12 @@ type Deps struct {
 	Counts    Counts
 	Streams   Streams
 
+	// What couriers need, all of it or none: without, their routes are not there.
+	Duty      Duty
+	Fleet     Fleet
+	Jobs      Jobs
+	Telemetry Telemetry
+
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -133,6 +139,7 @@ func (s *service) routes() error {
 	s.orderRoutes()
 	s.trackRoutes()
 	s.streamRoutes()
+	s.courierRoutes()
 	s.operatorRoutes()
 	if err := s.documentRoutes(); err != nil {
 		return err
@@ -158,7 +165,7 @@ func humaConfig() huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"key": {Type: "http", Scheme: "bearer", Description: "The merchant's API key."},
+					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, or a courier's for what begins with /v1/courier/."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/tenants"
 )
@@ -114,12 +115,15 @@ func TestARevokedKeyOpensNothing(t *testing.T) {
 func TestACouriersKeyIsNoMerchants(t *testing.T) {
 	t.Parallel()
 	m := newBed(t).merchant(t, "Padaria")
-	key, _, err := m.directory.IssueKey(t.Context(), m.id, tenants.Courier)
+	key, _, err := m.directory.IssueCourierKey(t.Context(), event.NewID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range locked {
-		m.bed.ask(t, c.method, c.path, orderBody, "Authorization", "Bearer "+key).problem(t, http.StatusForbidden)
+		p := m.bed.ask(t, c.method, c.path, orderBody, "Authorization", "Bearer "+key).problem(t, http.StatusForbidden)
+		if !strings.Contains(p.Detail, "scope merchant") {
+			t.Errorf("%s: %s", c.path, p.Detail)
+		}
 	}
 }
 

@@ -164,6 +164,9 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	case errors.Is(err, tenants.ErrUnauthenticated):
 		return problem(http.StatusUnauthorized, "The API key is unknown or revoked.")
 	}
+	if p := courierProblem(err); p != nil {
+		return p
+	}
 	return s.ownFault(ctx, err)
 }
 
