@@ -52,9 +52,7 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 		consumer.Config{
 			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(),
 		})
-	consumer.On(g, model.Created)
-	consumer.On(g, model.StatusChanged)
-	consumer.On(g, model.Delivered)
+	model.Subscribe(g)
 	a.stack.run(ctx, RoleAnalytics, g.Run)
 	return a.follow(ctx, g, RoleAnalytics)
 }

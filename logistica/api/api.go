@@ -68,6 +68,10 @@ type Deps struct {
 	Jobs      Jobs
 	Telemetry Telemetry
 
+	Couriers         CourierCards     // names of couriers; answers have only their ids if nil
+	Reassigner       Reassigner       // lets a courier go; refused if nil
+	TrackedPositions TrackedPositions // where couriers are; left out if nil
+
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -137,10 +141,14 @@ func (s *service) routes() error {
 	s.huma = humago.New(s.mux, humaConfig())
 	s.huma.UseMiddleware(s.authenticate)
 	s.orderRoutes()
+	s.assignmentRoutes()
 	s.trackRoutes()
 	s.streamRoutes()
 	s.courierRoutes()
 	s.operatorRoutes()
+	if err := s.dayRoutes(); err != nil {
+		return fmt.Errorf("api: report of a day: %w", err)
+	}
 	if err := s.documentRoutes(); err != nil {
 		return err
 	}

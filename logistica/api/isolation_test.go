@@ -24,6 +24,8 @@ func TestAnotherTenantsOrderDoesNotExist(t *testing.T) {
 		{"POST", "/v1/orders/ID/transitions", `{"to":"CANCELLED"}`},
 		{"POST", "/v1/orders/ID/transitions", `{"to":"DELIVERED"}`},
 		{"POST", "/v1/orders/ID/transitions", `{"to":"CANCELLED","expected_version":9}`},
+		{"POST", "/v1/orders/ID/reassign", ""},
+		{"POST", "/v1/orders/ID/delivery-code/reset", ""},
 	} {
 		foreign := theirs.ask(t, c.method, strings.Replace(c.path, "ID", o.ID.String(), 1), c.body).problem(t, http.StatusNotFound)
 		unknown := theirs.ask(t, c.method, strings.Replace(c.path, "ID", uuid.NewString(), 1), c.body).problem(t, http.StatusNotFound)
@@ -75,6 +77,9 @@ var locked = []struct{ method, path string }{
 	{"GET", "/v1/orders/counts"},
 	{"GET", "/v1/orders/" + uuid.NewString()},
 	{"POST", "/v1/orders/" + uuid.NewString() + "/transitions"},
+	{"POST", "/v1/orders/" + uuid.NewString() + "/reassign"},
+	{"POST", "/v1/orders/" + uuid.NewString() + "/delivery-code/reset"},
+	{"GET", "/v1/reports/day.csv"},
 	{"GET", "/v1/events"},
 	{"GET", "/v1/me"},
 }
@@ -162,7 +167,11 @@ func TestATrackingLinkShowsThePublicPartAndNoMore(t *testing.T) {
 		if got.State != "ASSIGNED" || got.Version != 3 || got.Merchant != "Padaria" || len(got.Items) != 2 || len(got.Timeline) != 3 || got.Timeline[2].State != "ASSIGNED" {
 			t.Errorf("%s: %+v", name, got)
 		}
-		shown := moment.ReplaceAllString(string(a.body), "") // of which any digits may be a part
+		if got.DeliveryCode != o.DeliveryCode || o.DeliveryCode == "" {
+			t.Errorf("%s: the customer sees the code %q of %q", name, got.DeliveryCode, o.DeliveryCode)
+		}
+		shown := moment.ReplaceAllString(string(a.body), "") // of which any digits may be a part, as of the code
+		shown = strings.Replace(shown, `"delivery_code":"`+o.DeliveryCode+`"`, "", 1)
 		for _, secret := range []string{"Ana", "91234", "Paulista", "1578", "01310", "Portaria", "Augusta", "315", "total", "price", "-23", o.ID.String(), ours.id.String(), o.TrackingToken} {
 			if strings.Contains(shown, secret) {
 				t.Errorf("%s: shows %q: %s", name, secret, a.body)
