@@ -16,11 +16,17 @@ import (
 
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
+	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/queue"
 )
 
 // Roles that an App can play, in the order they start.
 const (
+	RoleOrders    = "orders"    // what orders do about the other modules' events
+	RoleCouriers  = "couriers"  // who rides, and for which order
+	RoleBilling   = "billing"   // the platform's fee of each order
+	RoleDispatch  = "dispatch"  // tells couriers
+	RoleSaga      = "saga"      // watches that what modules do together is finished, or undone
 	RoleAnalytics = "analytics" // read models from the log
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
@@ -31,7 +37,7 @@ const (
 
 // Roles is every role.
 func Roles() []string {
-	return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
+	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleSaga, RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
 }
 
 // App is a running Waybill.
@@ -50,6 +56,7 @@ type App struct {
 	roles    []string
 	demoKey  string
 	signals  *queue.Signals // made by the first role that needs them
+	faults   *faults.Flags  // likewise
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

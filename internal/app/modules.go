@@ -25,7 +25,10 @@ type module struct {
 // poolConnections, and are made only when they are used.
 func modules() []module {
 	return []module{
-		{"orders", 16}, // requests, and its group
+		{RoleOrders, 16}, // requests, and its group
+		{RoleCouriers, 12},
+		{RoleBilling, 8},
+		{RoleDispatch, 8},
 	}
 }
 

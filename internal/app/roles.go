@@ -18,6 +18,7 @@ import (
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -29,6 +30,20 @@ import (
 
 func (a *App) startRole(ctx context.Context, role string, p *product) error {
 	switch role {
+	case RoleOrders:
+		a.startOrders(ctx, p)
+		return nil
+	case RoleCouriers:
+		a.startCouriers(ctx, p)
+		return nil
+	case RoleBilling:
+		a.startBilling(ctx, p)
+		return nil
+	case RoleDispatch:
+		a.startDispatch(ctx, p)
+		return nil
+	case RoleSaga:
+		return a.startSaga(ctx, p)
 	case RoleAnalytics:
 		return a.startAnalytics(ctx, p)
 	case RoleRelay:
@@ -90,9 +105,18 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	if err != nil {
 		return err
 	}
-	store := orders.New(a.dbOf("orders"), p.outbox, orders.Config{})
+	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
+	duty := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
+	telemetry, err := couriers.NewTelemetry(
+		couriers.TelemetryDeps{DB: a.dbOf(RoleCouriers), Client: a.engines.broker.Client, Schemas: a.engines.registry},
+		couriers.TelemetryConfig{Registerer: a.metrics, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.stack.run(ctx, "telemetry", telemetry.Run)
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{})
@@ -108,7 +132,6 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return flagHint(err, "--listen")
 	}
 	a.httpAddr = ln.Addr().String()
-	a.stack.run(ctx, "orders housekeeping", store.Run)
 	serve(a.stack, "http", api.NewServer(handler), ln)
 	// After the server, so that it stops before: an open stream would hold the
 	// server's shutdown up.
