@@ -23,6 +23,7 @@ import (
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/queue"
 	"github.com/waybillhq/waybill/registry"
+	"github.com/waybillhq/waybill/saga"
 )
 
 // compatibility of domain events: forward so that old readers go on, backward
@@ -59,7 +60,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
-	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
+	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), saga.Migration(), secretMigration(),
 		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
