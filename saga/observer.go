@@ -154,6 +154,8 @@ func (o *Observer) group() *consumer.Group {
 	for _, l := range o.types {
 		l.listen(g, o.record)
 	}
+	consumer.On(g, o.askWasHeard)
+	consumer.On(g, o.skipWasHeard)
 	return g
 }
 
