@@ -1,9 +1,12 @@
 package saga
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
@@ -82,6 +85,17 @@ func aCompensationThatNeverSucceedsNeedsAnOperator(w *world) {
 	if asks[3].overdue.Asked != 1 {
 		w.t.Errorf("the first ask anew says %d", asks[3].overdue.Asked)
 	}
+	// The relay's part: services, and the observer too, hear of the ask.
+	heard := w.record(asks[3].overdue, nil)
+	w.send(heard)
+	w.until("the record knows by which event services were told", func() bool {
+		for _, e := range w.get("a", 1).Entries {
+			if e.What == Asked && e.ToldAs != nil {
+				return e.ToldAs.String() == string(heard.Headers[slices.IndexFunc(heard.Headers, func(h kgo.RecordHeader) bool { return h.Key == event.HeaderID })].Value) && e.DueAt.Equal(asks[3].overdue.DueAt)
+			}
+		}
+		return false
+	})
 	w.publish(seatFreed{"a", 1})
 	d = w.reaches("a", 1, Compensated, "")
 	for _, e := range d.Entries {

@@ -51,6 +51,10 @@ type Entry struct {
 	Asked int        `json:"asked,omitempty"` // which ask it was
 	DueAt *time.Time `json:"due_at,omitempty"`
 
+	// Of asked and skipped: the event that services were told by, once it was seen
+	// in its topic.
+	ToldAs *uuid.UUID `json:"told_as,omitempty"`
+
 	// Of resumed and skipped.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`

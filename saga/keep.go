@@ -2,6 +2,7 @@ package saga
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,16 +14,14 @@ const (
 	pruneBatch = 500
 )
 
-// keep forgets what ended long ago and counts for the gauges, until ctx ends.
+// keep writes the plans down, forgets what ended long ago and counts for the
+// gauges, until ctx ends.
 func (o *Observer) keep(ctx context.Context) {
 	t := time.NewTicker(max(min(keepEvery, o.cfg.Keep/4), 10*time.Millisecond))
 	defer t.Stop()
 	failing := false
 	for {
-		err := o.prune(ctx)
-		if err == nil {
-			err = o.count(ctx)
-		}
+		err := errors.Join(o.savePlans(ctx), o.prune(ctx), o.count(ctx))
 		if err != nil && !failing && ctx.Err() == nil {
 			o.log.WarnContext(ctx, "keep sagas", "error", err)
 		}
@@ -55,4 +54,12 @@ func (o *Observer) prune(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (o *Observer) savePlans(ctx context.Context) error {
+	var errs []error
+	for _, p := range o.plans {
+		errs = append(errs, savePlan(ctx, o.deps.DB, *p))
+	}
+	return errors.Join(errs...)
 }

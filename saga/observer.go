@@ -136,11 +136,6 @@ func (o *Observer) add(p *plan, what What, step string, events Events) {
 // Run observes until ctx ends, and returns nil once all it started has stopped.
 // It returns early only for what waiting cannot mend.
 func (o *Observer) Run(ctx context.Context) error {
-	for _, p := range o.plans {
-		if err := savePlan(ctx, o.deps.DB, *p); err != nil && ctx.Err() == nil {
-			return err
-		}
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return o.group().Run(ctx) })
 	g.Go(func() error { return o.watch(ctx) })
@@ -159,6 +154,8 @@ func (o *Observer) group() *consumer.Group {
 	for _, l := range o.types {
 		l.listen(g, o.record)
 	}
+	consumer.On(g, o.askWasHeard)
+	consumer.On(g, o.skipWasHeard)
 	return g
 }
 

@@ -76,7 +76,9 @@ func (s Saga) check() error {
 		errs = append(errs, fmt.Errorf("saga %s has %d steps: want 1 to %d", s.Name, len(s.Steps), maxSteps))
 	}
 	names := map[string]bool{}
+	events := Either(s.Start, s.Abort)
 	for _, st := range s.Steps {
+		events = Either(events, st.Done, st.Failed, st.Undone)
 		if err := checkName("step", st.Name); err != nil {
 			errs = append(errs, fmt.Errorf("saga %s: %w", s.Name, err))
 		}
@@ -86,6 +88,11 @@ func (s Saga) check() error {
 		names[st.Name] = true
 		if len(st.Done) == 0 {
 			errs = append(errs, fmt.Errorf("saga %s, step %s: which event says that it is done? give Done", s.Name, st.Name))
+		}
+	}
+	for _, e := range events {
+		if e.contract.Topic == Topics()[0].Name {
+			errs = append(errs, fmt.Errorf("saga %s: %s is what an observer publishes, and cannot be part of what it observes", s.Name, e.contract.Type))
 		}
 	}
 	return errors.Join(errs...)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"github.com/waybillhq/waybill/saga/contracts"
 )
 
 // any instance: events in any number and order, and what deadlines and
@@ -210,14 +212,15 @@ func TestPausesDoubleUpToAnHour(t *testing.T) {
 
 func TestUnsoundSagasAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Saga){
-		"two steps seat":      func(s *Saga) { s.Steps[1].Name = "seat" },
-		"give Done":           func(s *Saga) { s.Steps[2].Done = nil },
-		"give Start":          func(s *Saga) { s.Start = nil },
-		"want 1 to 50":        func(s *Saga) { s.Steps = nil },
-		"lower-case letters":  func(s *Saga) { s.Name = "Book trip" },
-		"step \"the_seat\"":   func(s *Saga) { s.Steps[0].Name = "the_seat" },
-		"is declared twice":   func(s *Saga) { s.Name = "twice" },
-		"dependency is missi": func(s *Saga) { s.Name = "no-deps" },
+		"what an observer publishes": func(s *Saga) { s.Steps[0].Failed = On[contracts.StepOverdue]() },
+		"two steps seat":             func(s *Saga) { s.Steps[1].Name = "seat" },
+		"give Done":                  func(s *Saga) { s.Steps[2].Done = nil },
+		"give Start":                 func(s *Saga) { s.Start = nil },
+		"want 1 to 50":               func(s *Saga) { s.Steps = nil },
+		"lower-case letters":         func(s *Saga) { s.Name = "Book trip" },
+		"step \"the_seat\"":          func(s *Saga) { s.Steps[0].Name = "the_seat" },
+		"is declared twice":          func(s *Saga) { s.Name = "twice" },
+		"dependency is missi":        func(s *Saga) { s.Name = "no-deps" },
 	} {
 		s := trip(0)
 		change(&s)

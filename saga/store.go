@@ -46,7 +46,7 @@ func lock(ctx context.Context, tx pgx.Tx, r Ref) (was State, now time.Time, err 
 	return was, now, err
 }
 
-const entryColumns = `id, what, step, direction, seen_at, type, source, time, causation_id, correlation_id, asked, due_at, by, reason`
+const entryColumns = `id, what, step, direction, seen_at, type, source, time, causation_id, correlation_id, asked, due_at, by, reason, told_as`
 
 // readEntries reads an instance's record in the order in which it came about.
 func readEntries(ctx context.Context, tx pgx.Tx, r Ref) ([]Entry, error) {
@@ -59,7 +59,7 @@ func readEntries(ctx context.Context, tx pgx.Tx, r Ref) ([]Entry, error) {
 
 func scanEntry(row pgx.CollectableRow) (e Entry, err error) {
 	err = row.Scan(&e.ID, &e.What, &e.Step, &e.Direction, &e.SeenAt, &e.Type, &e.Source, &e.Time,
-		&e.CausationID, &e.CorrelationID, &e.Asked, &e.DueAt, &e.By, &e.Reason)
+		&e.CausationID, &e.CorrelationID, &e.Asked, &e.DueAt, &e.By, &e.Reason, &e.ToldAs)
 	e.Time, e.SeenAt = e.Time.UTC(), e.SeenAt.UTC()
 	return e, err
 }

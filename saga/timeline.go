@@ -53,6 +53,13 @@ func drawHead(b *strings.Builder, d Detail, now time.Time) {
 	}
 }
 
+// cause is what other lines name as theirs: an event, or an ask or skip that
+// services were told of.
+type cause struct {
+	mark string
+	at   time.Time
+}
+
 // linesOf makes a line of each event and of each thing that was done about them.
 func linesOf(d Detail) []line {
 	entries := slices.Clone(d.Entries)
@@ -60,12 +67,12 @@ func linesOf(d Detail) []line {
 		return cmp.Or(a.Time.Compare(b.Time), a.SeenAt.Compare(b.SeenAt), strings.Compare(a.ID.String(), b.ID.String()))
 	})
 	var out []line
-	numbers, times := map[string]int{}, map[string]time.Time{}
+	causes, n := map[string]cause{}, 0
 	for i := range entries {
 		e := &entries[i]
 		id := e.ID.String()
-		if n := numbers[id]; n > 0 { // it means several things
-			l := &out[slices.IndexFunc(out, func(l line) bool { return l.mark == strconv.Itoa(n) })]
+		if known, ok := causes[id]; ok { // it means several things
+			l := &out[slices.IndexFunc(out, func(l line) bool { return l.mark == known.mark })]
 			l.cells[2] += ", " + meaning(e)
 			continue
 		}
@@ -73,13 +80,17 @@ func linesOf(d Detail) []line {
 		if !e.IsEvent() {
 			l.mark, l.text = e.mark(), printable(e.told(d))
 			out = append(out, l)
+			if e.ToldAs != nil {
+				causes[e.ToldAs.String()] = cause{l.mark, e.Time}
+			}
 			continue
 		}
-		numbers[id], times[id] = len(numbers)+1, e.Time
-		l.mark = strconv.Itoa(numbers[id])
+		n++
+		l.mark = strconv.Itoa(n)
+		causes[id] = cause{l.mark, e.Time}
 		l.cells = [4]string{printable(strings.TrimPrefix(e.Source, "/")), printable(shortType(e.Type)), meaning(e), ""}
-		if n := numbers[e.CausationID]; n > 0 && e.CausationID != id {
-			l.waited, l.cells[3] = span(e.Time.Sub(times[e.CausationID])), strconv.Itoa(n)
+		if by, ok := causes[e.CausationID]; ok && e.CausationID != id {
+			l.waited, l.cells[3] = span(e.Time.Sub(by.at)), by.mark
 		}
 		out = append(out, l)
 	}

@@ -99,7 +99,9 @@ func TestTimelines(t *testing.T) {
 	resumed := undoing().
 		other(125*time.Second, Entry{What: Resumed, By: "ana", Reason: "seats are up again"}).
 		ask(125400*time.Millisecond, 125*time.Second, "seat", Back, 1).
-		event(125420*time.Millisecond, "/seats", "SeatFreed", Undone, "seat", "")
+		event(125420*time.Millisecond, "/seats", "SeatFreed", Undone, "seat", "StepOverdue")
+	told := uuid.UUID{15: 200}
+	resumed.entries[len(resumed.entries)-2].ToldAs, resumed.entries[len(resumed.entries)-1].CausationID = &told, told.String()
 	overdue := newStory().event(0, "/trips", "TripRequested", Started, "", "").
 		event(12*time.Millisecond, "/seats", "SeatTaken", Done, "seat", "TripRequested").
 		ask(1100*time.Millisecond, 1014*time.Millisecond, "charge", Forward, 1)

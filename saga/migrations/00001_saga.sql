@@ -60,6 +60,7 @@ CREATE TABLE saga.entries (
 	reason         text        NOT NULL DEFAULT '',
 	every_round    boolean     NOT NULL DEFAULT false, -- it concerns rounds that begin later, too
 	unpublished    boolean     NOT NULL DEFAULT false, -- a skip that services have yet to be told of
+	told_as        uuid,                               -- the event that told services of an ask or a skip, once it was seen
 	PRIMARY KEY (tenant, saga, key, round, id, what, step),
 	FOREIGN KEY (tenant, saga, key, round) REFERENCES saga.instances ON DELETE CASCADE
 );
