@@ -62,6 +62,7 @@ type Deps struct {
 	Counts    Counts
 	Streams   Streams
 
+	Faults     Faults                     // what /v1/faults sets; nothing if nil
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -81,6 +82,9 @@ type Config struct {
 	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
 	// a quarter if zero, at least 2.
 	MaxPerCaller int
+	// MerchantsSetFaults lets every merchant's key set faults, which strike all
+	// of them: for a demonstration.
+	MerchantsSetFaults bool
 }
 
 const (
@@ -133,6 +137,7 @@ func (s *service) routes() error {
 	s.orderRoutes()
 	s.trackRoutes()
 	s.streamRoutes()
+	s.faultRoutes()
 	s.operatorRoutes()
 	if err := s.documentRoutes(); err != nil {
 		return err
