@@ -72,6 +72,7 @@ type Deps struct {
 	Reassigner       Reassigner       // lets a courier go; refused if nil
 	TrackedPositions TrackedPositions // where couriers are; left out if nil
 
+	Faults     Faults                     // what /v1/faults sets; nothing if nil
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -91,6 +92,9 @@ type Config struct {
 	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
 	// a quarter if zero, at least 2.
 	MaxPerCaller int
+	// MerchantsSetFaults lets every merchant's key set faults, which strike all
+	// of them: for a demonstration.
+	MerchantsSetFaults bool
 }
 
 const (
@@ -145,6 +149,7 @@ func (s *service) routes() error {
 	s.trackRoutes()
 	s.streamRoutes()
 	s.courierRoutes()
+	s.faultRoutes()
 	s.operatorRoutes()
 	if err := s.dayRoutes(); err != nil {
 		return fmt.Errorf("api: report of a day: %w", err)

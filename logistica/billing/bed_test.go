@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("60"); err != nil {
+		if err := f.Value.Set("40"); err != nil {
 			panic(err)
 		}
 	}

@@ -162,6 +162,10 @@ func TestAnyOrderOfArrivalEndsTheSame(t *testing.T) {
 		if got := o.owed(t); !slices.Equal(got, want) {
 			rt.Errorf("attempts %v are owed by what was told, want %v", got, want)
 		}
+		f, err := o.Fee(t.Context(), o.tenant, o.id)
+		if err != nil || (f.State == billing.Billed) != (len(want) > 0) || f.Attempt != last {
+			rt.Errorf("the order's fee is %+v, %v", f, err)
+		}
 	})
 }
 

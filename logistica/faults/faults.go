@@ -90,6 +90,9 @@ func (e *UnknownError) Error() string {
 }
 
 // InvalidError is a value or a time that a fault does not take.
-type InvalidError struct{ Reason string }
+type InvalidError struct {
+	Field  string // "value" or "for"
+	Reason string
+}
 
 func (e *InvalidError) Error() string { return e.Reason }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,9 @@ type Flags struct {
 	every time.Duration
 	log   *slog.Logger
 	known atomic.Pointer[map[string]flag]
+	// One look after another: the answer to an older one must not hide what a
+	// newer one saw.
+	looking sync.Mutex
 }
 
 // flag is a fault that is set.
@@ -79,6 +83,8 @@ func (f *Flags) look(ctx context.Context) error {
 // How long a fault still lasts is the database's word, so that all processes
 // agree on its end however their clocks differ.
 func (f *Flags) Refresh(ctx context.Context) error {
+	f.looking.Lock()
+	defer f.looking.Unlock()
 	now := time.Now()
 	rows, err := f.pool.Query(ctx, `SELECT name, value, seed, ends_at IS NOT NULL, coalesce(ends_at - now(), '0')
 		FROM faults.flags WHERE `+standing)

@@ -36,10 +36,10 @@ func (f *Flags) Set(ctx context.Context, name string, value int64, last time.Dur
 		return Setting{}, err
 	}
 	if value < 0 || value > fault.Max {
-		return Setting{}, &InvalidError{fmt.Sprintf("%s takes %s", name, fault.takes())}
+		return Setting{}, &InvalidError{"value", fmt.Sprintf("%s takes %s", name, fault.takes())}
 	}
 	if last < 0 || last > maxFor {
-		return Setting{}, &InvalidError{fmt.Sprintf("a fault is set for more than 0s and at most %dh, or without an end", int(maxFor.Hours()))}
+		return Setting{}, &InvalidError{"for", fmt.Sprintf("a fault is set for more than 0s and at most %dh, or without an end", int(maxFor.Hours()))}
 	}
 	if value == 0 {
 		_, err := f.Clear(ctx, name)
