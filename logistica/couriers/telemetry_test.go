@@ -357,4 +357,3 @@ func outcome(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 	}
 	return -1
 }
-
