@@ -19,13 +19,17 @@ func (t *Telemetry) Track(ctx context.Context, courier uuid.UUID, fixes []Fix) (
 	if err != nil {
 		return 0, err
 	}
+	schema := int(t.schema.Load())
+	if schema == 0 {
+		t.count(refused, len(good))
+		return 0, ErrAway
+	}
 	if wait := t.pace.take(courier, len(fixes), now); wait > 0 {
 		t.count(throttled, len(fixes))
 		return 0, &TooFast{RetryAfter: wait}
 	}
 	t.count(stale, len(fixes)-len(good))
-	schema := int(t.schema.Load())
-	if schema == 0 || !t.enter(len(good)) {
+	if !t.enter(len(good)) {
 		t.count(refused, len(good))
 		return 0, ErrAway
 	}
