@@ -262,9 +262,14 @@ func TestACouriersKeyOpensTheirOwnJobsOnly(t *testing.T) {
 }
 
 var couriersRoutes = []struct{ method, path string }{
-	{"GET", "/v1/courier"}, {"POST", "/v1/courier/status"}, {"GET", "/v1/courier/jobs"},
-	{"POST", "/v1/courier/jobs/ID/accept"}, {"POST", "/v1/courier/jobs/ID/moves"}, {"POST", "/v1/courier/jobs/ID/decline"},
-	{"POST", "/v1/courier/positions"}, {"GET", "/v1/courier/events"},
+	{"GET", "/v1/courier"},
+	{"POST", "/v1/courier/status"},
+	{"GET", "/v1/courier/jobs"},
+	{"POST", "/v1/courier/jobs/ID/accept"},
+	{"POST", "/v1/courier/jobs/ID/moves"},
+	{"POST", "/v1/courier/jobs/ID/decline"},
+	{"POST", "/v1/courier/positions"},
+	{"GET", "/v1/courier/events"},
 }
 
 func TestEachKeyOpensTheRoutesOfItsScope(t *testing.T) {

@@ -92,8 +92,10 @@ func TestTheWideSettingsWriteNothing(t *testing.T) {
 	t.Parallel()
 	b, ours := newBed(t), event.NewID()
 	rui := b.enrol(t, ours)
-	b.create(t, ours)
-	b.create(t, ours)
+	b.enrol(t, ours)
+	for range 3 {
+		b.create(t, ours)
+	}
 	for _, settings := range [][]string{
 		{"waybill.couriers_housekeeping", "on"},
 		{"waybill.courier", rui.String(), "waybill.couriers_serving", "on"},
@@ -102,7 +104,7 @@ func TestTheWideSettingsWriteNothing(t *testing.T) {
 		for _, sql := range []string{
 			`UPDATE couriers.requests SET state = 'CLOSED'`, `DELETE FROM couriers.requests`,
 			`UPDATE couriers.reservations SET state = 'DONE'`, `DELETE FROM couriers.reservations`,
-			`DELETE FROM couriers.couriers`,
+			`DELETE FROM couriers.couriers`, `UPDATE couriers.couriers SET phone = 'x' WHERE id <> '` + rui.String() + `'`,
 		} {
 			err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 				for i := 0; i < len(settings); i += 2 {
@@ -121,6 +123,28 @@ func TestTheWideSettingsWriteNothing(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// Choosing locks a courier of the merchant's; it cannot write one.
+func TestChoosingLocksAndDoesNotWrite(t *testing.T) {
+	t.Parallel()
+	b, ours := newBed(t), event.NewID()
+	b.enrol(t, ours)
+	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SELECT set_config('waybill.tenant', $1, true), set_config('waybill.couriers_choosing', 'on', true)`, ours.String()); err != nil {
+			return err
+		}
+		ct, err := tx.Exec(t.Context(), `SELECT FROM couriers.couriers FOR NO KEY UPDATE`)
+		if err != nil || ct.RowsAffected() != 1 {
+			t.Errorf("locked %d, %v", ct.RowsAffected(), err)
+		}
+		_, err = tx.Exec(t.Context(), `UPDATE couriers.couriers SET state = 'RESERVED'`)
+		return err
+	})
+	var denied *pgconn.PgError
+	if !errors.As(err, &denied) || denied.Code != "42501" {
+		t.Errorf("wrote: %v", err)
 	}
 }
 

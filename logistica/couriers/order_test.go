@@ -292,4 +292,3 @@ func (w *world) require() {
 		}
 	}
 }
-

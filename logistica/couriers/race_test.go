@@ -80,8 +80,12 @@ func TestRacingOrdersShareCouriersWithoutSharingOne(t *testing.T) {
 	}
 	// Each is delivered by whoever has it, and another is served: all of them
 	// come to an end, with all couriers free again.
-	for done := 0; done < orders; {
-		for _, s := range b.active(t, shop) {
+	for done := 0; done < orders && !t.Failed(); {
+		held := b.active(t, shop)
+		if len(held) == 0 {
+			t.Fatalf("%d of %d orders were served", done, orders)
+		}
+		for _, s := range held {
 			all.Go(func() {
 				m := modules[rand.IntN(2)]
 				retry(t, func() error {

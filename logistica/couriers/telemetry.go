@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -103,13 +102,7 @@ func NewTelemetry(deps TelemetryDeps, cfg TelemetryConfig) (*Telemetry, error) {
 	t := &Telemetry{
 		db: deps.DB, client: client, schemas: deps.Schemas, cfg: cfg,
 		contract: contracts.CourierLocationUpdated{}.EventContract(), pace: newPace(cfg.Rate, maxPaced),
-		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waybill_courier_positions_total",
-			Help: "Positions of couriers by what became of them: published, stale (refused for their time), throttled, refused (nothing is taken while the broker is away), lost (accepted, and not taken by the broker in time).",
-		}, []string{"outcome"}),
-	}
-	for _, o := range []string{published, stale, throttled, refused, lost} {
-		t.outcomes.WithLabelValues(o)
+		outcomes: newOutcomes(),
 	}
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(t.outcomes); err != nil {
@@ -119,17 +112,6 @@ func NewTelemetry(deps TelemetryDeps, cfg TelemetryConfig) (*Telemetry, error) {
 	}
 	return t, nil
 }
-
-// What may become of a position.
-const (
-	published = "published"
-	stale     = "stale"
-	throttled = "throttled"
-	refused   = "refused"
-	lost      = "lost"
-)
-
-func (t *Telemetry) count(outcome string, n int) { t.outcomes.WithLabelValues(outcome).Add(float64(n)) }
 
 // askAgain is how long the registry is left alone after it could not be asked.
 const askAgain = time.Second
@@ -159,45 +141,4 @@ func (t *Telemetry) Run(ctx context.Context) error {
 	defer cancel()
 	_ = t.client.Flush(last) // what is not taken by then is lost, which positions may be
 	return nil
-}
-
-// Track takes positions of a courier and says how many: those whose time is
-// plausible. They are published, late and repeated ones too; the newest moves
-// the place by which couriers are chosen, and nothing moves it back.
-//
-// It refuses with *[Invalid], *[TooFast], [ErrAway] or [ErrNotFound]. It never
-// waits for the broker.
-func (t *Telemetry) Track(ctx context.Context, courier uuid.UUID, fixes []Fix) (accepted int, err error) {
-	now := t.cfg.Now().UTC().Truncate(time.Microsecond)
-	good, err := timely(fixes, now)
-	if err != nil {
-		return 0, err
-	}
-	if wait := t.pace.take(courier, len(fixes), now); wait > 0 {
-		t.count(throttled, len(fixes))
-		return 0, &TooFast{RetryAfter: wait}
-	}
-	t.count(stale, len(fixes)-len(good))
-	schema := int(t.schema.Load())
-	if schema == 0 || !t.enter(len(good)) {
-		t.count(refused, len(good))
-		return 0, ErrAway
-	}
-	out, err := t.place(ctx, courier, newest(good))
-	if err != nil {
-		t.flying.Add(-int64(len(good)))
-		return 0, err
-	}
-	t.publish(ctx, schema, courier, good, out, now)
-	return len(good), nil
-}
-
-// enter takes room for n positions. Asked of the client's own bound, it would
-// be known too late to say so.
-func (t *Telemetry) enter(n int) bool {
-	if t.flying.Add(int64(n)) <= int64(t.cfg.MaxBuffered) {
-		return true
-	}
-	t.flying.Add(-int64(n))
-	return false
 }

@@ -313,7 +313,7 @@ func TestWithoutABrokerPositionsAreLostAndNobodyWaits(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	away := broker.Config{Brokers: []string{"127.0.0.1:1"}, Logger: brokertest.New(t).Logger}
 	tel := fly(t, couriers.TelemetryDeps{DB: b.pool, Client: away.Client, Schemas: knownSchemas{}}, couriers.TelemetryConfig{
-		Rate: 1e6, MaxBuffered: 10, MaxDelay: time.Second, Registerer: metrics, Logger: away.Logger,
+		Rate: 1e9, MaxBuffered: 10, MaxDelay: time.Second, Registerer: metrics, Logger: away.Logger,
 	})
 	taken := 0
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -357,4 +357,3 @@ func outcome(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 	}
 	return -1
 }
-

@@ -91,65 +91,62 @@ ALTER TABLE couriers.reservations FORCE ROW LEVEL SECURITY;
 --   waybill.couriers_choosing      may hold a courier linked to the merchant
 --   waybill.couriers_serving       looks for what the courier may be given
 --   waybill.couriers_housekeeping  sees what a sweep has to look at, writes nothing
--- nullif: once a transaction has set one, it is '' afterwards, not null.
+-- nullif: once a transaction has set one, it is '' afterwards, not null. Each
+-- setting is read by a SELECT of its own, and links are asked for by IN: both are
+-- then done once a statement, where a merchant may have thousands of couriers to
+-- choose from.
 
 CREATE POLICY read_links ON couriers.courier_tenant FOR SELECT
-    USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid
-        OR courier = nullif(current_setting('waybill.courier', true), '')::uuid
-        OR current_setting('waybill.couriers_housekeeping', true) = 'on');
+    USING (tenant = (SELECT nullif(current_setting('waybill.tenant', true), '')::uuid)
+        OR courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)
+        OR (SELECT current_setting('waybill.couriers_housekeeping', true) = 'on'));
 CREATE POLICY make_links ON couriers.courier_tenant FOR INSERT
-    WITH CHECK (courier = nullif(current_setting('waybill.courier', true), '')::uuid);
+    WITH CHECK (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 CREATE POLICY end_links ON couriers.courier_tenant FOR DELETE
-    USING (courier = nullif(current_setting('waybill.courier', true), '')::uuid);
+    USING (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 
 CREATE POLICY read_couriers ON couriers.couriers FOR SELECT
-    USING (id = nullif(current_setting('waybill.courier', true), '')::uuid
-        OR EXISTS (SELECT FROM couriers.courier_tenant l
-            WHERE l.courier = id AND l.tenant = nullif(current_setting('waybill.tenant', true), '')::uuid)
-        OR (current_setting('waybill.couriers_housekeeping', true) = 'on' AND state = 'AVAILABLE'));
+    USING (id = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)
+        OR id IN (SELECT l.courier FROM couriers.courier_tenant l WHERE l.tenant = (SELECT nullif(current_setting('waybill.tenant', true), '')::uuid))
+        OR ((SELECT current_setting('waybill.couriers_housekeeping', true) = 'on') AND state = 'AVAILABLE'));
 CREATE POLICY enrol ON couriers.couriers FOR INSERT
-    WITH CHECK (id = nullif(current_setting('waybill.courier', true), '')::uuid);
--- Under couriers_choosing it is there for the lock: the write comes as the
--- courier that was chosen.
+    WITH CHECK (id = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
+-- Under couriers_choosing it is there for the lock, of a row that read_couriers
+-- shows: the write comes as the courier that was chosen.
 CREATE POLICY change_couriers ON couriers.couriers FOR UPDATE
-    USING (id = nullif(current_setting('waybill.courier', true), '')::uuid
-        OR (current_setting('waybill.couriers_choosing', true) = 'on'
-            AND EXISTS (SELECT FROM couriers.courier_tenant l
-                WHERE l.courier = id AND l.tenant = nullif(current_setting('waybill.tenant', true), '')::uuid)))
-    WITH CHECK (id = nullif(current_setting('waybill.courier', true), '')::uuid);
+    USING (id = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)
+        OR (SELECT current_setting('waybill.couriers_choosing', true) = 'on'))
+    WITH CHECK (id = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 
 -- No merchant reads here where a courier is, only the choosing does.
 CREATE POLICY read_positions ON couriers.positions FOR SELECT
-    USING (courier = nullif(current_setting('waybill.courier', true), '')::uuid
-        OR (current_setting('waybill.couriers_choosing', true) = 'on'
-            AND EXISTS (SELECT FROM couriers.courier_tenant l
-                WHERE l.courier = positions.courier AND l.tenant = nullif(current_setting('waybill.tenant', true), '')::uuid)));
+    USING (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)
+        OR ((SELECT current_setting('waybill.couriers_choosing', true) = 'on')
+            AND courier IN (SELECT l.courier FROM couriers.courier_tenant l WHERE l.tenant = (SELECT nullif(current_setting('waybill.tenant', true), '')::uuid))));
 CREATE POLICY first_position ON couriers.positions FOR INSERT
-    WITH CHECK (courier = nullif(current_setting('waybill.courier', true), '')::uuid);
+    WITH CHECK (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 CREATE POLICY next_position ON couriers.positions FOR UPDATE
-    USING (courier = nullif(current_setting('waybill.courier', true), '')::uuid);
+    USING (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 
 CREATE POLICY by_tenant ON couriers.requests
-    USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
+    USING (tenant = (SELECT nullif(current_setting('waybill.tenant', true), '')::uuid));
 -- A courier who becomes free is given what waits longest, whichever of their
 -- merchants it is of. Found and locked here; written as that merchant.
 CREATE POLICY read_waiting ON couriers.requests FOR SELECT
-    USING (state = 'WAITING' AND (current_setting('waybill.couriers_housekeeping', true) = 'on'
-        OR (current_setting('waybill.couriers_serving', true) = 'on'
-            AND EXISTS (SELECT FROM couriers.courier_tenant l
-                WHERE l.tenant = requests.tenant AND l.courier = nullif(current_setting('waybill.courier', true), '')::uuid))));
+    USING (state = 'WAITING' AND ((SELECT current_setting('waybill.couriers_housekeeping', true) = 'on')
+        OR ((SELECT current_setting('waybill.couriers_serving', true) = 'on')
+            AND tenant IN (SELECT l.tenant FROM couriers.courier_tenant l WHERE l.courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)))));
 CREATE POLICY lock_waiting ON couriers.requests FOR UPDATE
-    USING (state = 'WAITING' AND current_setting('waybill.couriers_serving', true) = 'on'
-        AND EXISTS (SELECT FROM couriers.courier_tenant l
-            WHERE l.tenant = requests.tenant AND l.courier = nullif(current_setting('waybill.courier', true), '')::uuid))
+    USING (state = 'WAITING' AND (SELECT current_setting('waybill.couriers_serving', true) = 'on')
+        AND tenant IN (SELECT l.tenant FROM couriers.courier_tenant l WHERE l.courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid)))
     WITH CHECK (false);
 
 CREATE POLICY by_tenant ON couriers.reservations
-    USING (tenant = nullif(current_setting('waybill.tenant', true), '')::uuid);
+    USING (tenant = (SELECT nullif(current_setting('waybill.tenant', true), '')::uuid));
 CREATE POLICY of_courier ON couriers.reservations FOR SELECT
-    USING (courier = nullif(current_setting('waybill.courier', true), '')::uuid);
+    USING (courier = (SELECT nullif(current_setting('waybill.courier', true), '')::uuid));
 CREATE POLICY housekeeping ON couriers.reservations FOR SELECT
-    USING (state IN ('RESERVED', 'RELEASED') AND current_setting('waybill.couriers_housekeeping', true) = 'on');
+    USING (state IN ('RESERVED', 'RELEASED') AND (SELECT current_setting('waybill.couriers_housekeeping', true) = 'on'));
 
 -- +goose Down
 DROP TABLE couriers.reservations, couriers.requests, couriers.positions, couriers.courier_tenant, couriers.couriers;
