@@ -62,9 +62,8 @@ type Deps struct {
 	Counts    Counts
 	Streams   Streams
 
-	Couriers         CourierCards     // names of couriers; answers have only their ids if nil
-	Reassigner       Reassigner       // lets a courier go; refused if nil
-	TrackedPositions TrackedPositions // where couriers are; left out if nil
+	Couriers   CourierCards // names of couriers; answers have only their ids if nil
+	Reassigner Reassigner   // lets a courier go; refused if nil
 
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
