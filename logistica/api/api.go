@@ -68,9 +68,8 @@ type Deps struct {
 	Jobs      Jobs
 	Telemetry Telemetry
 
-	Couriers         CourierCards     // names of couriers; answers have only their ids if nil
-	Reassigner       Reassigner       // lets a courier go; refused if nil
-	TrackedPositions TrackedPositions // where couriers are; left out if nil
+	Couriers   CourierCards // names of couriers; answers have only their ids if nil
+	Reassigner Reassigner   // lets a courier go; refused if nil
 
 	Faults     Faults                     // what /v1/faults sets; nothing if nil
 	Pages      func(*http.ServeMux) error // adds the pages' routes

@@ -71,17 +71,8 @@ func (b *book) Reassign(_ context.Context, tenant, order uuid.UUID) error {
 	return b.fails
 }
 
-func (b *book) TrackedPosition(_ context.Context, _, _, courier uuid.UUID) (*api.TrackedPosition, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.cards[courier]; !known {
-		return nil, b.fails
-	}
-	return &api.TrackedPosition{Lat: 1.5, Lng: 2.5, FixTime: time.Unix(0, 0).UTC()}, b.fails
-}
-
 func (b *book) wire(d *api.Deps, _ *api.Config) {
-	d.Couriers, d.Reassigner, d.TrackedPositions = b, b, b
+	d.Couriers, d.Reassigner = b, b
 }
 
 func (b *book) know(id uuid.UUID, name string) {
@@ -143,7 +134,7 @@ func TestATrackingLinkShowsTheCourierWhileOnTheWay(t *testing.T) {
 	}
 	got, raw := track()
 	if got.Courier == nil || *got.Courier != (api.TrackedCourier{FirstName: "João", Vehicle: "MOTORBIKE"}) || got.ETA == nil || got.PickupETA == nil ||
-		got.Position == nil || got.Position.Lat != 1.5 || got.DeliveryCode != o.DeliveryCode {
+		got.DeliveryCode != o.DeliveryCode {
 		t.Errorf("%s", raw)
 	}
 	for _, secret := range []string{"Silva", courier.String(), "fee", "distance"} {
@@ -157,7 +148,7 @@ func TestATrackingLinkShowsTheCourierWhileOnTheWay(t *testing.T) {
 	}
 	couriers.fail(nil)
 	o = m.move(t, o, "CANCELLED")
-	if got, raw = track(); got.Courier != nil || got.Position != nil || got.DeliveryCode != "" || got.ETA != nil {
+	if got, raw = track(); got.Courier != nil || got.DeliveryCode != "" || got.ETA != nil {
 		t.Errorf("after the end: %s", raw)
 	}
 }

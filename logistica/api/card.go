@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -21,21 +20,6 @@ type CourierCard struct {
 // know is left out.
 type CourierCards interface {
 	Cards(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]CourierCard, error)
-}
-
-// TrackedPosition is where the courier of an order is, as its tracking link
-// shows.
-type TrackedPosition struct {
-	Lat        float64   `json:"lat" doc:"Degrees."`
-	Lng        float64   `json:"lng" doc:"Degrees."`
-	HeadingDeg *float64  `json:"heading_deg,omitempty" doc:"Degrees clockwise from north."`
-	FixTime    time.Time `json:"fix_time" doc:"When the courier was there."`
-}
-
-// TrackedPositions knows where courier is while out for an order of tenant; nil
-// where that is not known.
-type TrackedPositions interface {
-	TrackedPosition(ctx context.Context, tenant, order, courier uuid.UUID) (*TrackedPosition, error)
 }
 
 // cards is what is known of couriers. A name adds to an answer and must not take

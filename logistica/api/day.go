@@ -22,9 +22,12 @@ import (
 // dayZone is where a merchant's day begins and ends.
 const dayZone = "America/Sao_Paulo"
 
-// maxReports bounds the files that are written at once: each reads the database
-// page after page.
-const maxReports = 8
+// How many files are written at once, each of which holds a page in memory and
+// reads the database for the next: of one merchant, and of all.
+const (
+	maxReportsOfOne = 2
+	maxReports      = 32
+)
 
 var dayHeader = []string{
 	"order_id", "created", "promised", "delivered", "state", "open_delivery_state",
@@ -39,7 +42,7 @@ func (s *service) dayRoutes() error {
 	if err != nil {
 		return err
 	}
-	pattern, reports := http.MethodGet+" "+dayPath, make(chan struct{}, maxReports)
+	pattern, reports := http.MethodGet+" "+dayPath, &reportRoom{make(chan struct{}, maxReports), newShares(maxReportsOfOne)}
 	s.streams[pattern] = true
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead { // GET takes HEAD too, which would read all for nothing
@@ -73,14 +76,14 @@ func dayOperation() *huma.Operation {
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The file.", Content: map[string]*huma.MediaType{"text/csv": {}}},
 			"401": {Description: "No key."}, "422": {Description: "No such day."},
-			"429": {Description: "Too many of the merchant's requests are at work."},
+			"429": {Description: "Two of the merchant's reports are being written."},
 			"503": {Description: "Too many reports are being written."},
 		},
 	}
 }
 
 // openReport finds whose day is asked for and which, and takes the room for it.
-func (s *service) openReport(r *http.Request, zone *time.Location, reports chan struct{}) (_ *http.Request, from time.Time, done func(), _ *Problem) {
+func (s *service) openReport(r *http.Request, zone *time.Location, reports *reportRoom) (_ *http.Request, from time.Time, done func(), _ *Problem) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
 	acting, refused := s.tenant(ctx, r)
 	cancel()
@@ -95,19 +98,38 @@ func (s *service) openReport(r *http.Request, zone *time.Location, reports chan 
 		return r, from, nil, refused
 	}
 	caller := tenantOf(acting).ID.String()
-	if !s.shares.take(caller) {
-		return r, from, nil, greedy()
-	}
-	select {
-	case reports <- struct{}{}:
-	default:
-		s.shares.give(caller)
-		return r, from, nil, overloaded()
+	if refused := reports.take(caller); refused != nil {
+		return r, from, nil, refused
 	}
 	// The file has as long as its client reads it, so the deadline of the look
 	// at the key must not be its own.
 	full := context.WithValue(event.WithTenant(r.Context(), caller), tenantKey{}, tenantOf(acting))
-	return r.WithContext(full), from, func() { <-reports; s.shares.give(caller) }, nil
+	return r.WithContext(full), from, func() { reports.give(caller) }, nil
+}
+
+// reportRoom is the room for files that are being written.
+type reportRoom struct {
+	slots  chan struct{}
+	shares *shares
+}
+
+func (r *reportRoom) take(caller string) *Problem {
+	if !r.shares.take(caller) {
+		return typed(http.StatusTooManyRequests, typeOverloaded, "Too many requests",
+			"Two of your reports are being written. Read one of them to its end, then ask again.")
+	}
+	select {
+	case r.slots <- struct{}{}:
+		return nil
+	default:
+		r.shares.give(caller)
+		return overloaded()
+	}
+}
+
+func (r *reportRoom) give(caller string) {
+	<-r.slots
+	r.shares.give(caller)
 }
 
 func dayOf(r *http.Request, zone *time.Location) (time.Time, *Problem) {

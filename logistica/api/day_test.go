@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/pg"
 )
 
@@ -220,15 +219,51 @@ func TestADayOfAnotherTenantIsEmpty(t *testing.T) {
 	}
 }
 
-func TestMoreReportsThanRoomAreToldToComeBack(t *testing.T) {
+func TestAMerchantReadsTwoReportsAtOnce(t *testing.T) {
 	t.Parallel()
-	m := newBed(t, func(_ *api.Deps, c *api.Config) { c.MaxPerCaller = 1 }).merchant(t, "Padaria")
-	a := m.ask(t, "GET", dayReport+"2026-05-01", "")
-	if a.status != http.StatusOK {
-		t.Fatal(a.status)
+	b := newBed(t)
+	m, other := b.merchant(t, "Padaria"), b.merchant(t, "Pizzaria")
+	const query = dayReport + "2026-05-01"
+	lock, err := m.pool.Begin(t.Context()) // reports wait for it
+	if err != nil {
+		t.Fatal(err)
 	}
-	if a = m.ask(t, "GET", dayReport+"2026-05-01", ""); a.status != http.StatusOK { // the share was given back
-		t.Errorf("the second: %d %s", a.status, a.body)
+	if _, err := lock.Exec(t.Context(), `LOCK TABLE orders.orders IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
 	}
-	m.ask(t, "HEAD", dayReport+"2026-05-01", "")
+	answers := make(chan answer)
+	for _, who := range []merchant{m, m, other} {
+		go func() { answers <- who.ask(t, "GET", query, "") }()
+	}
+	late := time.After(time.Minute)
+	for waiting := 0; waiting < 3; {
+		err := lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'orders.orders'::regclass`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-late:
+			t.Fatalf("%d reports are read", waiting)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	a := m.ask(t, "GET", query, "")
+	a.problem(t, http.StatusTooManyRequests)
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if a := <-answers; a.status != http.StatusOK {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if a := m.ask(t, "GET", query, ""); a.status != http.StatusOK { // the room was given back
+		t.Errorf("afterwards: %d %s", a.status, a.body)
+	}
+	if a := m.ask(t, "HEAD", query, ""); a.status != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD: %d", a.status)
+	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Reassigner lets an order's courier go, so that another one is looked for. The
-// order moves when it hears of that.
+// order moves when it hears of that. An error that wraps orders.ErrNotFound or is
+// an *orders.ForbiddenTransition is told to the merchant as such.
 type Reassigner interface {
 	Reassign(ctx context.Context, tenant, order uuid.UUID) error
 }

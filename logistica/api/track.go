@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/orders"
 )
 
@@ -22,11 +21,10 @@ type Tracking struct {
 	Items      []TrackedItem `json:"items" nullable:"false"`
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
 
-	DeliveryCode string           `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
-	Courier      *TrackedCourier  `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
-	Position     *TrackedPosition `json:"position,omitempty" doc:"Where the courier is."`
-	PickupETA    *time.Time       `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
-	ETA          *time.Time       `json:"eta,omitempty" doc:"When the courier is expected at the customer."`
+	DeliveryCode string          `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
+	Courier      *TrackedCourier `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
+	PickupETA    *time.Time      `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
+	ETA          *time.Time      `json:"eta,omitempty" doc:"When the courier is expected at the customer."`
 }
 
 // TrackedCourier is a courier as a customer sees them.
@@ -57,7 +55,7 @@ func (s *service) trackRoutes() {
 	route(s, huma.Operation{
 		OperationID: "track-order", Method: http.MethodGet, Path: "/v1/track/{token}",
 		Summary: "Follow an order by its tracking link", Errors: []int{404, 429, 503},
-		Description: "Public: no key, no personal data of the customer, no prices. While the order is under way it has the delivery code and its courier's first name, vehicle and position.",
+		Description: "Public: no key, no personal data of the customer, no prices. While the order is under way it has the delivery code and its courier's first name and vehicle.",
 		Security:    []map[string][]string{}, Metadata: public,
 	}, s.track)
 }
@@ -79,8 +77,7 @@ func (s *service) track(ctx context.Context, in *trackInput) (*trackOutput, erro
 	return out, nil
 }
 
-// trackCourier adds who is on the way, as long as they are. What cannot be read
-// is left out: the course of the order is what the page is for.
+// trackCourier adds who is on the way.
 func (s *service) trackCourier(ctx context.Context, t orders.Tracking, out *Tracking) {
 	if t.Courier == uuid.Nil {
 		return
@@ -91,13 +88,6 @@ func (s *service) trackCourier(ctx context.Context, t orders.Tracking, out *Trac
 	}
 	out.Courier = &TrackedCourier{FirstName: firstName(card.Name), Vehicle: card.Vehicle}
 	out.PickupETA, out.ETA = t.PickupETA, t.DeliveryETA
-	if s.TrackedPositions == nil {
-		return
-	}
-	var err error
-	if out.Position, err = s.TrackedPositions.TrackedPosition(ctx, t.Tenant, t.OrderID, t.Courier); err != nil {
-		s.Logger.WarnContext(ctx, "a courier's position is left out", "request_id", event.Correlation(ctx), "error", err)
-	}
 }
 
 func trackingJSON(t orders.Tracking, merchant string) Tracking {

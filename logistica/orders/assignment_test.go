@@ -24,8 +24,13 @@ func TestTheSagaAssignsACourier(t *testing.T) {
 		told  event.Data
 		state orders.State
 	}{
-		{s.waits, orders.Created}, {s.reserved, orders.Assigning}, {s.billed, orders.Assigning},
-		{s.notified, orders.Assigned}, {s.notified, orders.Assigned}, {s.reserved, orders.Assigned}, {s.billed, orders.Assigned},
+		{s.waits, orders.Created},
+		{s.reserved, orders.Assigning},
+		{s.billed, orders.Assigning},
+		{s.notified, orders.Assigned},
+		{s.notified, orders.Assigned},
+		{s.reserved, orders.Assigned},
+		{s.billed, orders.Assigned},
 	} {
 		b.give(t, tenant, step.told)
 		if o = b.get(t, tenant, o.ID); o.State != step.state {

@@ -47,6 +47,13 @@ func (b bed) deliver(t testing.TB, courier uuid.UUID, o orders.Order, code strin
 	return got, refused
 }
 
+func (b bed) tryWrong(t testing.TB, courier uuid.UUID, o orders.Order) {
+	t.Helper()
+	if got, refused := b.deliver(t, courier, o, wrong(o)); refused == nil {
+		t.Errorf("a wrong code delivers: %+v", got)
+	}
+}
+
 func TestTheCustomersCodeDelivers(t *testing.T) {
 	t.Parallel()
 	b, tenant := newBed(t, orders.Config{}), event.NewID()
@@ -91,7 +98,7 @@ func TestFiveWrongCodesLockUntilTheMerchantActs(t *testing.T) {
 	} {
 		o, courier := b.atTheDoor(t, tenant)
 		for range orders.MaxCodeTries {
-			b.deliver(t, courier, o, wrong(o))
+			b.tryWrong(t, courier, o)
 		}
 		_, refused := b.deliver(t, courier, o, string(o.Code))
 		if refused == nil || refused.Left != 0 || !strings.Contains(refused.Error(), "merchant") {
@@ -115,7 +122,7 @@ func TestRacingCodesAreCountedEach(t *testing.T) {
 	o, courier := b.atTheDoor(t, tenant)
 	var all sync.WaitGroup
 	for range 30 {
-		all.Go(func() { b.deliver(t, courier, o, wrong(o)) })
+		all.Go(func() { b.tryWrong(t, courier, o) })
 	}
 	all.Wait()
 	if now := b.get(t, tenant, o.ID); now.CodeTries != orders.MaxCodeTries || now.State != orders.ArrivedAtCustomer {

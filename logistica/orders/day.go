@@ -24,8 +24,12 @@ type DayRow struct {
 	Currency    string
 }
 
-// dayPage bounds what is in memory at once.
-const dayPage = 1000
+// dayPage bounds what is in memory at once, and dayPatience how long one page
+// may take to be read.
+const (
+	dayPage     = 1000
+	dayPatience = 30 * time.Second
+)
 
 // An order that is DELIVERED stays as it is, so it was delivered when it last
 // changed. A fee in another currency than the order's would be no number to put
@@ -50,16 +54,8 @@ func (s *Store) Day(ctx context.Context, tenant uuid.UUID, from, until time.Time
 	page := make([]DayRow, 0, dayPage)
 	at, id := from.Add(-time.Microsecond), uuid.Max // the place just before from
 	for {
-		page = page[:0]
-		err := pg.InTenant(ctx, s.pool, tenant.String(), func(tx pgx.Tx) error {
-			rows, err := tx.Query(ctx, selectDay, tenant, until, at, id, dayPage)
-			if err != nil {
-				return err
-			}
-			page, err = pgx.AppendRows(page, rows, scanDay)
-			return err
-		})
-		if err != nil {
+		var err error
+		if page, err = s.dayPage(ctx, page[:0], tenant, until, at, id); err != nil {
 			return fmt.Errorf("read orders of a day: %w", err)
 		}
 		if len(page) > 0 {
@@ -72,6 +68,20 @@ func (s *Store) Day(ctx context.Context, tenant uuid.UUID, from, until time.Time
 			return nil
 		}
 	}
+}
+
+func (s *Store) dayPage(ctx context.Context, page []DayRow, tenant uuid.UUID, until, at time.Time, id uuid.UUID) ([]DayRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, dayPatience)
+	defer cancel()
+	err := pg.InTenant(ctx, s.pool, tenant.String(), func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, selectDay, tenant, until, at, id, dayPage)
+		if err != nil {
+			return err
+		}
+		page, err = pgx.AppendRows(page, rows, scanDay)
+		return err
+	})
+	return page, err
 }
 
 func scanDay(row pgx.CollectableRow) (r DayRow, err error) {

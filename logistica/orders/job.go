@@ -83,7 +83,8 @@ func scanJob(row pgx.CollectableRow) (j Job, err error) {
 // other state looks at; what is wrong with it is *[CodeRefused].
 //
 // An order that is not courier's is [ErrNotFound], as is one that was given to
-// another a moment ago.
+// another a moment ago. The order that is returned has no [Code]: the courier
+// asks the customer for it.
 func (s *Store) MoveAsCourier(ctx context.Context, courier, order uuid.UUID, m Move, code string) (o Order, err error) {
 	m.Actor = Courier
 	if err := m.validate(); err != nil {
@@ -125,6 +126,7 @@ func (s *Store) moveAsCourier(ctx context.Context, tx pgx.Tx, courier, order uui
 		m.proof = ProofCode
 	}
 	err = s.apply(ctx, tx, &o, m)
+	o.Code = ""
 	return o, nil, err
 }
 

@@ -51,7 +51,7 @@ func TestJobsAreWhatACourierCarriesForAllTenants(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	moved, err := b.MoveAsCourier(t.Context(), courier, j.Order, orders.Move{To: orders.PickupOngoing, Actor: orders.System, Expected: 4}, "")
-	if err != nil || moved.State != orders.PickupOngoing || moved.Tenant != j.Tenant {
+	if err != nil || moved.State != orders.PickupOngoing || moved.Tenant != j.Tenant || moved.Code != "" {
 		t.Fatalf("%+v, %v", moved, err)
 	}
 	b.walk(t, j.Tenant, j.Order, orders.Cancelled)

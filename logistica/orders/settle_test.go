@@ -80,7 +80,7 @@ func TestAnyOrderOfArrivalEndsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		attempts := rapid.IntRange(1, 4).Draw(t, "attempts allowed")
 		var told []arrival
-		want := Created
+		var want State
 		attempt := 1
 		for ; ; attempt++ {
 			end := endings[rapid.SampledFrom(names).Draw(t, "ending")]
