@@ -88,10 +88,10 @@ func newSet(n int) *set {
 	}
 }
 
-// add leaves out what is no place on earth: one such fix must not park its
+// add leaves out what is no place on earth, not a number included: one such fix must not park its
 // courier's whole way.
 func (s *set) add(d *contracts.CourierLocationUpdated) {
-	if !(math.Abs(d.Lat) <= 90 && math.Abs(d.Lng) <= 180) { //nolint:staticcheck // not a number is no place either
+	if !(math.Abs(d.Lat) <= 90 && math.Abs(d.Lng) <= 180) {
 		return
 	}
 	at := d.FixTime
