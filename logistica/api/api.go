@@ -62,6 +62,7 @@ type Deps struct {
 	Counts    Counts
 	Streams   Streams
 
+	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -132,6 +133,7 @@ func (s *service) routes() error {
 	s.huma.UseMiddleware(s.authenticate)
 	s.orderRoutes()
 	s.trackRoutes()
+	s.positionRoutes()
 	s.streamRoutes()
 	s.operatorRoutes()
 	if err := s.documentRoutes(); err != nil {

@@ -19,6 +19,9 @@ type Tracking struct {
 	PromisedAt *time.Time    `json:"promised_at,omitempty"`
 	Items      []TrackedItem `json:"items" nullable:"false"`
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
+
+	Position *TrackedPosition `json:"position,omitempty" doc:"Where the courier is, while one is out with the order."`
+	ETA      *time.Time       `json:"eta,omitempty" doc:"When to expect the order, while a courier is out with it."`
 }
 
 // TrackedItem is a line of an order, without its price.
@@ -57,7 +60,9 @@ func (s *service) track(ctx context.Context, in *trackInput) (*trackOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	return &trackOutput{trackingJSON(t, merchant)}, nil
+	out := &trackOutput{trackingJSON(t, merchant)}
+	s.locate(ctx, t.OrderID, &out.Body)
+	return out, nil
 }
 
 func trackingJSON(t orders.Tracking, merchant string) Tracking {

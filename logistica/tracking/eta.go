@@ -10,6 +10,11 @@ import (
 // Point is a place on earth, in degrees.
 type Point struct{ Lat, Lng float64 }
 
+// Rounded is the point to about a metre: what is finer is noise of the device.
+func (p Point) Rounded() Point {
+	return Point{math.Round(p.Lat*1e5) / 1e5, math.Round(p.Lng*1e5) / 1e5}
+}
+
 const (
 	earthRadius = 6_371_008.8 // metres, mean
 	// detour is how much longer a way through streets is than the crow's. In
