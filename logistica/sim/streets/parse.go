@@ -88,7 +88,7 @@ func (p *parser) label(f []string) error {
 func (p *parser) road(class, rest string) error {
 	name, stops, found := strings.Cut(rest, ": ")
 	if !found || !slices.Contains([]string{"motorway", "avenue", "street"}, class) {
-		return errors.New("want road CLASS Name: stop stop ...")
+		return errors.New("want a road as CLASS Name: and its stops")
 	}
 	road := Road{Class: class, Name: name}
 	before := -1
@@ -139,7 +139,7 @@ func (p *parser) join(a, b int) error {
 func (p *parser) shape(kind, rest string) error {
 	name, points, found := strings.Cut(rest, ": ")
 	if !found {
-		return fmt.Errorf("want %s Name: LAT,LNG ...", kind)
+		return fmt.Errorf("want a %s as Name: and its points", kind)
 	}
 	s := Shape{Name: name}
 	for _, text := range strings.Fields(points) {
