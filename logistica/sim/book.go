@@ -19,24 +19,26 @@ const bookLength = 100_000
 
 // book remembers the last orders that were made.
 type book struct {
+	limit int
+
 	mu      sync.Mutex
 	entries map[string]entry
 	ring    []string
 	at      int
 }
 
-func newBook() *book { return &book{entries: map[string]entry{}} }
+func newBook(limit int) *book { return &book{limit: limit, entries: map[string]entry{}} }
 
 func (b *book) put(id string, e entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, known := b.entries[id]; !known {
-		if len(b.ring) < bookLength {
+		if len(b.ring) < b.limit {
 			b.ring = append(b.ring, id)
 		} else {
 			delete(b.entries, b.ring[b.at])
 			b.ring[b.at] = id
-			b.at = (b.at + 1) % bookLength
+			b.at = (b.at + 1) % b.limit
 		}
 	}
 	b.entries[id] = e

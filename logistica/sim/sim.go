@@ -91,7 +91,7 @@ func New(enroll Enroll, cfg Config) (*Sim, error) {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 512, IdleConnTimeout: 30 * time.Second}
 	s := &Sim{
-		cfg: cfg, enroll: enroll, plan: newPlan(city, cfg.Seed, cfg.Merchants), book: newBook(),
+		cfg: cfg, enroll: enroll, plan: newPlan(city, cfg.Seed, cfg.Merchants), book: newBook(bookLength),
 		run: rand.Uint64(), streams: &http.Client{Transport: transport}, log: cfg.Logger, //nolint:gosec // no secret
 	}
 	s.client = &client{

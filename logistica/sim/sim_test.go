@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -80,6 +81,7 @@ func (r *running) until(what string, ok func(Stats) bool) Stats {
 }
 
 func TestOrdersAreMadeRiddenAndDelivered(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	r := p.run(Config{Seed: 4, Merchants: 3, Couriers: 8, Rate: 1})
 	r.until("deliveries", func(s Stats) bool { return s.Orders.Delivered >= 12 })
@@ -108,10 +110,21 @@ func TestOrdersAreMadeRiddenAndDelivered(t *testing.T) {
 	}
 }
 
-// Fates are the seed's: of this one's first orders some fail and are cancelled.
+// Fates are the seed's: of its first orders some fail and some are cancelled.
 func TestFailuresReturnsDeclinesAndCancellationsHappen(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
-	r := p.run(Config{Seed: 9, Merchants: 4, Couriers: 40, Rate: 12})
+	seed := uint64(1)
+	for ; ; seed++ {
+		fates, plan := map[fate]int{}, newPlan(p.city, seed, 4)
+		for i := range 10 {
+			fates[plan.order(i).fate]++
+		}
+		if fates[absent] >= 2 && fates[cancelled] >= 1 {
+			break
+		}
+	}
+	r := p.run(Config{Seed: seed, Merchants: 4, Couriers: 40, Rate: 12})
 	r.until("returns, declines and cancellations", func(s Stats) bool {
 		return s.Orders.Returned > 0 && s.Orders.Failed > 0 && s.Offers.Declined > 0 && s.Orders.Cancelled > 0
 	})
@@ -122,6 +135,7 @@ func TestFailuresReturnsDeclinesAndCancellationsHappen(t *testing.T) {
 }
 
 func TestACourierDropsAJobThatIsGone(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	r := p.run(Config{Seed: 4, Merchants: 1, Couriers: 1, Rate: 1, Speed: 60})
 	r.until("a ride", func(s Stats) bool { return s.Offers.Accepted == 1 })
@@ -138,6 +152,7 @@ func TestACourierDropsAJobThatIsGone(t *testing.T) {
 }
 
 func TestItWaitsAsLongAsItIsAskedTo(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	var told, early atomic.Int64
 	var until atomic.Int64
@@ -172,6 +187,7 @@ func TestItWaitsAsLongAsItIsAskedTo(t *testing.T) {
 
 // Nothing listens for a while; what was asked is asked again, once.
 func TestItSurvivesTheAPIBeingAway(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	address := p.Listener.Addr().String()
 	r := p.run(Config{Seed: 2, Merchants: 2, Couriers: 3, Rate: 1})
@@ -202,6 +218,7 @@ func TestItSurvivesTheAPIBeingAway(t *testing.T) {
 }
 
 func TestAKeyThatIsNotTakenEndsIt(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	s, err := New(Keys{Merchants: []string{"wrong"}}, Config{URL: p.URL, Merchants: 1, Couriers: -1, Max: true})
 	if err != nil {
@@ -220,6 +237,7 @@ func TestAKeyThatIsNotTakenEndsIt(t *testing.T) {
 }
 
 func TestADurationEndsIt(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	var told atomic.Int64
 	s, err := New(p, Config{
@@ -235,6 +253,7 @@ func TestADurationEndsIt(t *testing.T) {
 }
 
 func TestWhatCannotBePlayedIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]Config{
 		"no url":    {},
 		"too fast":  {URL: "http://x", Speed: 601},
@@ -248,14 +267,18 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 }
 
 func TestTheBookForgetsTheOldest(t *testing.T) {
-	b := newBook()
-	for i := range bookLength + 10 {
-		b.put(string(rune('a'))+time.Duration(i).String(), entry{})
+	t.Parallel()
+	b := newBook(100)
+	for i := range 250 {
+		b.put(fmt.Sprint(i), entry{})
+		b.put(fmt.Sprint(i), entry{token: "again"})
 	}
-	if len(b.entries) != bookLength {
+	if len(b.entries) != 100 || len(b.ring) != 100 {
 		t.Errorf("%d remembered", len(b.entries))
 	}
-	if _, ok := b.get("a0s"); ok {
-		t.Error("the first is remembered")
+	for i := range 250 {
+		if _, ok := b.get(fmt.Sprint(i)); ok != (i >= 150) {
+			t.Fatalf("order %d is remembered: %v", i, ok)
+		}
 	}
 }
