@@ -47,6 +47,9 @@ func (d *device) ping(m moment, reached bool) {
 	d.seq = max(d.seq+1, now.UnixMilli())
 	at := seen(m.at, d.rng)
 	f := fix{d.seq, at.Lat, at.Lng, m.speed, m.heading, 8, now}
+	if d.out && reached {
+		d.turn = false // what is new first
+	}
 	d.out = !reached
 	if d.out {
 		d.held = d.bounded(append(d.held, f))

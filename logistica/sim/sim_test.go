@@ -85,7 +85,10 @@ func TestOrdersAreMadeRiddenAndDelivered(t *testing.T) {
 	p := newPeer(t)
 	r := p.run(Config{Seed: 4, Merchants: 3, Couriers: 8, Rate: 1})
 	r.until("deliveries", func(s Stats) bool { return s.Orders.Delivered >= 12 })
-	r.until("pings held back and sent twice", func(s Stats) bool { return s.Pings.Late > 0 && s.Pings.Again > 0 })
+	r.until("pings held back and sent twice", func(s Stats) bool {
+		_, late, again := p.pings()
+		return late > 0 && again > 0 && s.Pings.Late > 0 && s.Pings.Again > 0
+	})
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
