@@ -72,6 +72,7 @@ type Deps struct {
 	Reassigner Reassigner   // lets a courier go; refused if nil
 
 	Faults     Faults                     // what /v1/faults sets; nothing if nil
+	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -146,6 +147,7 @@ func (s *service) routes() error {
 	s.orderRoutes()
 	s.assignmentRoutes()
 	s.trackRoutes()
+	s.positionRoutes()
 	s.streamRoutes()
 	s.courierRoutes()
 	s.faultRoutes()

@@ -32,7 +32,7 @@ func (s *service) courierRoutes() {
 		Description: "A courier who has an order is RESERVED or BUSY and stays so until it ends: 409. Who becomes AVAILABLE may be answered as RESERVED, for an order that waited.",
 	}, s.setStatus)
 	s.jobRoutes()
-	s.positionRoutes()
+	s.fixRoutes()
 	s.fleetRoutes()
 	s.stream("/v1/courier/events", s.courierChannel, &huma.Operation{
 		OperationID: "stream-courier", Summary: "Follow what concerns the courier", Metadata: takes(tenants.Courier),

@@ -17,7 +17,7 @@ type Telemetry interface {
 	Track(ctx context.Context, courier uuid.UUID, fixes []couriers.Fix) (accepted int, err error)
 }
 
-func (s *service) positionRoutes() {
+func (s *service) fixRoutes() {
 	route(s, huma.Operation{
 		OperationID: "send-positions", Method: http.MethodPost, Path: "/v1/courier/positions", Metadata: takes(tenants.Courier),
 		Summary: "Report where the courier is", Errors: []int{400, 401, 403, 404, 413, 415, 422, 429, 503}, DefaultStatus: http.StatusAccepted,
@@ -25,8 +25,8 @@ func (s *service) positionRoutes() {
 	}, s.sendPositions)
 }
 
-// Position is where the courier's device was.
-type Position struct {
+// Fix is where the courier's device was.
+type Fix struct {
 	Seq      int64     `json:"seq" minimum:"0" maximum:"9007199254740991" doc:"Counts the device's positions; a lower one is older."`
 	Lat      float64   `json:"lat" doc:"Degrees, -90 to 90."`
 	Lng      float64   `json:"lng" doc:"Degrees, -180 to 180."`
@@ -38,7 +38,7 @@ type Position struct {
 
 type positionsInput struct {
 	Body struct {
-		Positions []Position `json:"positions" minItems:"1" maxItems:"100" nullable:"false"`
+		Positions []Fix `json:"positions" minItems:"1" maxItems:"100" nullable:"false"`
 	}
 }
 

@@ -21,10 +21,11 @@ type Tracking struct {
 	Items      []TrackedItem `json:"items" nullable:"false"`
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
 
-	DeliveryCode string          `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
-	Courier      *TrackedCourier `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
-	PickupETA    *time.Time      `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
-	ETA          *time.Time      `json:"eta,omitempty" doc:"When the courier is expected at the customer."`
+	DeliveryCode string           `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
+	Courier      *TrackedCourier  `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
+	Position     *TrackedPosition `json:"position,omitempty" doc:"Where the courier is, while one is out with the order."`
+	PickupETA    *time.Time       `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
+	ETA          *time.Time       `json:"eta,omitempty" doc:"When the courier is expected at the customer, by where they are once they are out."`
 }
 
 // TrackedCourier is a courier as a customer sees them.
@@ -74,6 +75,7 @@ func (s *service) track(ctx context.Context, in *trackInput) (*trackOutput, erro
 		out.Body.DeliveryCode = string(t.Code)
 		s.trackCourier(ctx, t, &out.Body)
 	}
+	s.locate(ctx, t.OrderID, &out.Body)
 	return out, nil
 }
 
