@@ -26,6 +26,7 @@ const (
 	RoleCouriers  = "couriers"  // who rides, and for which order
 	RoleBilling   = "billing"   // the platform's fee of each order
 	RoleDispatch  = "dispatch"  // tells couriers
+	RoleTracking  = "tracking"  // where couriers are who are out with an order
 	RoleSaga      = "saga"      // watches that what modules do together is finished, or undone
 	RoleAnalytics = "analytics" // read models from the log
 	RoleRelay     = "relay"     // outbox to log
@@ -37,7 +38,7 @@ const (
 
 // Roles is every role.
 func Roles() []string {
-	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleSaga, RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
+	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleTracking, RoleSaga, RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
 }
 
 // App is a running Waybill.
@@ -153,7 +154,7 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 		}
 	}
 	a.gateOpens(ctx, p.gate)
-	return nil
+	return a.startSim(ctx, p)
 }
 
 // Wait returns nil when ctx ends, or the error of the first part that failed.

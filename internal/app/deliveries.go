@@ -13,6 +13,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/dispatch"
 	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tracking"
 	"github.com/waybillhq/waybill/saga"
 )
 
@@ -58,6 +59,15 @@ func (a *App) startDispatch(ctx context.Context, p *product) {
 	g := a.group(p, RoleDispatch)
 	d.Subscribe(g)
 	a.stack.run(ctx, RoleDispatch, g.Run)
+}
+
+// startTracking keeps where couriers are.
+func (a *App) startTracking(ctx context.Context, p *product) {
+	t := tracking.New(a.dbOf(RoleTracking), tracking.Config{})
+	g := a.group(p, RoleTracking)
+	t.Subscribe(g)
+	a.stack.run(ctx, "old positions", t.Run)
+	a.stack.run(ctx, RoleTracking, g.Run)
 }
 
 // startSaga watches over assignments.

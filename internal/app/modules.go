@@ -26,6 +26,7 @@ func modules() []module {
 		{RoleCouriers, 12},
 		{RoleBilling, 8},
 		{RoleDispatch, 8},
+		{RoleTracking, 8},
 	}
 }
 

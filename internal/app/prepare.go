@@ -23,6 +23,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/logistica/tracking"
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
@@ -68,7 +69,7 @@ func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
 	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
 		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
-		faults.Migration(), analytics.Migration()); err != nil {
+		tracking.Migration(), faults.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)

@@ -22,6 +22,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/logistica/tracking"
 	"github.com/waybillhq/waybill/outbox/later"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
@@ -41,6 +42,9 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return nil
 	case RoleDispatch:
 		a.startDispatch(ctx, p)
+		return nil
+	case RoleTracking:
+		a.startTracking(ctx, p)
 		return nil
 	case RoleSaga:
 		return a.startSaga(ctx, p)
@@ -97,7 +101,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	hub, err := push.New(a.engines.broker.Client, push.Config{
-		Topics: topicNames(orders.Topics()), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
+		Topics: notify.Topics(), LatestTopics: notify.LatestTopics(), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
 		// One merchant's streams, its customers' included, leave room for others'.
 		KeyOf: func(r *http.Request) string { return event.Tenant(r.Context()) }, MaxPerKey: 10_000,
 		Logger: a.log, Registerer: a.metrics,
@@ -117,6 +121,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
 		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
+		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{})
