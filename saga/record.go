@@ -56,18 +56,27 @@ func (o *Observer) sightings(ctx context.Context, tx pgx.Tx, env *event.Envelope
 		}
 		found[r].marks, found[r].every = append(found[r].marks, m), found[r].every || every
 	}
+	var everywhere []mark
 	for _, m := range o.marks[env.Type] {
 		switch round := m.round(e); {
 		case round > 0:
 			add(m, round, false)
 		case round == EveryRound:
-			rounds, err := roundsOf(ctx, tx, env.Tenant, m.plan.Name, env.Subject)
-			if err != nil {
-				return nil, err
-			}
-			for _, round := range rounds {
-				add(m, round, true)
-			}
+			everywhere = append(everywhere, m)
+		}
+	}
+	if len(everywhere) > 0 || len(found) > 1 {
+		if err := o.holdAll(ctx, tx, env); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range everywhere {
+		rounds, err := roundsOf(ctx, tx, env.Tenant, m.plan.Name, env.Subject)
+		if err != nil {
+			return nil, err
+		}
+		for _, round := range rounds {
+			add(m, round, true)
 		}
 	}
 	var out []sighting
@@ -80,17 +89,32 @@ func (o *Observer) sightings(ctx context.Context, tx pgx.Tx, env *event.Envelope
 	return out, nil
 }
 
-// hold has those who record events of a key take turns: a round that begins must
-// see what concerns every round, and be seen by it.
-const hold = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(chr(31), 'waybill saga', $1::text, $2::text, $3::text), 0))`
+const (
+	actFor = `SELECT set_config($1, $2, true)`
+	// hold has those who record events of a key take turns: a round that begins
+	// must see what concerns every round, and be seen by it.
+	hold = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(chr(31), 'waybill saga', $1::text, $2::text, $3::text), 0))`
+)
 
+// holdAll takes the turns at an event's key for all sagas it may concern, in the
+// order of their names: taken one by one as they come up, two events might wait
+// for each other.
+func (o *Observer) holdAll(ctx context.Context, tx pgx.Tx, env *event.Envelope) error {
+	var names []string
+	for _, m := range o.marks[env.Type] {
+		names = append(names, m.plan.Name)
+	}
+	slices.Sort(names)
+	var b pgx.Batch
+	b.Queue(actFor, pg.TenantSetting, env.Tenant)
+	for _, name := range slices.Compact(names) {
+		b.Queue(hold, env.Tenant, name, env.Subject)
+	}
+	return tx.SendBatch(ctx, &b).Close()
+}
+
+// roundsOf lists the rounds there are of a key; the first, if there is none.
 func roundsOf(ctx context.Context, tx pgx.Tx, tenant, saga, key string) ([]int, error) {
-	if _, err := tx.Exec(ctx, actFor, pg.TenantSetting, tenant); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, hold, tenant, saga, key); err != nil {
-		return nil, err
-	}
 	rows, err := tx.Query(ctx, `SELECT round FROM saga.instances WHERE tenant = $1 AND saga = $2 AND key = $3 ORDER BY round`, tenant, saga, key)
 	if err != nil {
 		return nil, err
@@ -149,8 +173,6 @@ func write(ctx context.Context, tx pgx.Tx, env *event.Envelope, s sighting) (w w
 	})
 	return w, tx.SendBatch(ctx, &b).Close()
 }
-
-const actFor = `SELECT set_config($1, $2, true)`
 
 // inherit gives an instance what concerns every round of its key.
 const inherit = `INSERT INTO saga.entries (tenant, saga, key, round, id, what, step, type, source, time, seen_at,
