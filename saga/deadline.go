@@ -76,7 +76,7 @@ func (o *Observer) look(ctx context.Context, b *barrier) error {
 // Bounds of one look. What fails is put off, so that it does not stop the rest.
 const (
 	maxAtOnce   = 1000
-	maxFailures = 1000
+	maxFailures = 10
 	putOff      = "10 seconds"
 )
 

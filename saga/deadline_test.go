@@ -187,11 +187,11 @@ func whatTheStateDoesNotAllowIsRefused(w *world) {
 
 func TestRetentionPrunesWhatEnded(t *testing.T) {
 	w := newWorld(t)
-	w.observe(never, func(c *Config) { c.Keep = 200 * time.Millisecond })
-	w.publish(tripRequested{"open", 1}, tripRequested{"a", 1}, seatTaken{"a", 1}, cardCharged{"a", 1}, ticketMailed{"a", 1})
-	w.until("it was there", func() bool { return w.number(`SELECT count(*) FROM saga.instances`) == 2 })
-	w.until("what ended is gone", func() bool {
-		return w.number(`SELECT count(*) FROM saga.instances`) == 1 && w.number(`SELECT count(*) FROM saga.entries WHERE key = 'a'`) == 0
+	w.observe(never, func(c *Config) { c.Keep, c.Metrics = 200*time.Millisecond, w.metrics })
+	w.publish(tripRequested{"open", 1}, seatTaken{"a", 1}, cardRefused{"a", 1}, seatFreed{"a", 1})
+	w.until("both were there, and what ended is gone", func() bool {
+		return w.metric("waybill_saga_started_total") >= 2 && w.metric("waybill_saga_ended_total") >= 1 &&
+			w.number(`SELECT count(*) FROM saga.instances`) == 1 && w.number(`SELECT count(*) FROM saga.entries WHERE key = 'a'`) == 0
 	})
 	if d := w.get("open", 1); d.State != Running || len(d.Entries) != 1 {
 		t.Errorf("%+v", d.Instance)

@@ -67,6 +67,7 @@ type world struct {
 	group    string
 	metrics  *prometheus.Registry
 	logs     *lines
+	patience time.Duration
 }
 
 func newWorld(t *testing.T) *world {
@@ -74,9 +75,9 @@ func newWorld(t *testing.T) *world {
 	t.Parallel()
 	w := &world{
 		t: t, engine: brokertest.New(t), db: openPool(t, pgtest.New(t)),
-		tenant: "tenant-" + uuid.NewString(), group: brokertest.Group(t, "saga"), metrics: prometheus.NewRegistry(), logs: &lines{},
+		tenant: "tenant-" + uuid.NewString(), group: brokertest.Group(t, "saga"), metrics: prometheus.NewRegistry(), logs: &lines{}, patience: 2 * time.Minute,
 	}
-	for range 12 {
+	for range 20 {
 		w.others = append(w.others, "tenant-"+uuid.NewString())
 	}
 	w.must(consumer.Migrate(t.Context(), w.db))
@@ -200,7 +201,7 @@ const (
 // until waits for a condition of the world outside.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(90 * time.Second) // a loaded machine is slow
+	limit := time.After(w.patience) // a loaded machine is slow
 	for !cond() {
 		if strings.Contains(w.logs.String(), "SQLSTATE 42") { // a mistake in a statement: no need to wait
 			w.t.Fatalf("not: %s\n%s", what, w.state())

@@ -27,9 +27,18 @@ type openCount struct {
 	oldest time.Time
 }
 
-func newMeter(reg prometheus.Registerer) *meter {
+// newMeter labels all of it with the group: a process may have an observer for
+// each of several.
+func newMeter(reg prometheus.Registerer, group string) *meter {
+	if reg != nil {
+		reg = prometheus.WrapRegistererWith(prometheus.Labels{"group": group}, reg)
+	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		if reg != nil {
+			reg.MustRegister(c)
+		}
+		return c
 	}
 	m := &meter{
 		started: counter("waybill_saga_started_total", "Instances of which something was seen for the first time.", "saga"),
@@ -38,7 +47,7 @@ func newMeter(reg prometheus.Registerer) *meter {
 		gaveUp:  counter("waybill_saga_operator_needed_total", "Times a step was asked for as often as is declared, in vain.", "saga", "step", "direction"),
 	}
 	if reg != nil {
-		reg.MustRegister(m.started, m.ended, m.overdue, m.gaveUp, gauges{m})
+		reg.MustRegister(gauges{m})
 	}
 	return m
 }

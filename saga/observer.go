@@ -108,7 +108,7 @@ func New(deps Deps, cfg Config, sagas ...Saga) (*Observer, error) {
 		}
 		o.declare(s)
 	}
-	o.meter = newMeter(cfg.Metrics)
+	o.meter = newMeter(cfg.Metrics, cfg.Group)
 	return o, nil
 }
 

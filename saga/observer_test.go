@@ -16,6 +16,7 @@ func TestWhatAnObserverSees(t *testing.T) {
 	w.part("what failed is compensated backwards", whatFailedIsCompensatedBackwards)
 	w.part("rounds of a key are apart", roundsOfAKeyAreApart)
 	w.part("an abort concerns every round", anAbortConcernsEveryRound)
+	w.part("an abort turns back what was complete", anAbortTurnsBackWhatWasComplete)
 	w.part("a late step reopens what was compensated", aLateStepReopensWhatWasCompensated)
 	w.part("events out of order and twice come to the same", eventsOutOfOrderAndTwiceComeToTheSame)
 	w.part("the record is bounded", theRecordIsBounded)
@@ -81,6 +82,18 @@ func anAbortConcernsEveryRound(w *world) {
 	for round := 1; round <= 3; round++ {
 		w.reaches("a", round, Compensated, "")
 	}
+}
+
+func anAbortTurnsBackWhatWasComplete(w *world) {
+	w.publish(tripRequested{"a", 1}, seatTaken{"a", 1}, cardCharged{"a", 1}, ticketMailed{"a", 1})
+	w.reaches("a", 1, Completed, "")
+	w.publish(tripCancelled{"a", 0})
+	d := w.reaches("a", 1, Compensating, "charge")
+	if d.EndedAt != nil || d.Direction != Back {
+		w.t.Errorf("%v %s", d.EndedAt, d.Direction)
+	}
+	w.publish(cardRefunded{"a", 1}, seatFreed{"a", 1})
+	w.reaches("a", 1, Compensated, "")
 }
 
 // A step that is done after the saga was undone has to be undone as well.

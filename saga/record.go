@@ -1,10 +1,8 @@
 package saga
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,23 +17,15 @@ import (
 // plan has few things to say.
 const maxEvents = 200
 
-// sighting is what an event means to one round of one saga.
-type sighting struct {
-	Ref
-	plan  *plan
-	marks []mark
-	every bool // it concerns rounds that begin later, too
-}
-
 // record writes down what an event means, in the transaction that marks it as
 // handled.
 func (o *Observer) record(ctx context.Context, tx pgx.Tx, env *event.Envelope, e any) error {
-	if env.Tenant == "" || env.Subject == "" {
-		return fmt.Errorf("%w: an event of a saga needs a tenant and a subject", ErrInvalid)
-	}
 	all, err := o.sightings(ctx, tx, env, e)
 	if err != nil {
 		return fmt.Errorf("find the sagas of %s: %w", env.Subject, err)
+	}
+	if len(all) > 0 && (env.Tenant == "" || env.Subject == "") {
+		return fmt.Errorf("%w: an event of a saga needs a tenant and a subject", ErrInvalid)
 	}
 	for _, s := range all {
 		if err := o.enter(ctx, tx, env, s); err != nil {
@@ -43,63 +33,6 @@ func (o *Observer) record(ctx context.Context, tx pgx.Tx, env *event.Envelope, e
 		}
 	}
 	return nil
-}
-
-// sightings lists the instances that an event concerns, in an order that is the
-// same for all who lock several of them.
-func (o *Observer) sightings(ctx context.Context, tx pgx.Tx, env *event.Envelope, e any) ([]sighting, error) {
-	found := map[Ref]*sighting{}
-	add := func(m mark, round int, every bool) {
-		r := Ref{env.Tenant, m.plan.Name, env.Subject, round}
-		if found[r] == nil {
-			found[r] = &sighting{Ref: r, plan: m.plan}
-		}
-		found[r].marks, found[r].every = append(found[r].marks, m), found[r].every || every
-	}
-	for _, m := range o.marks[env.Type] {
-		switch round := m.round(e); {
-		case round > 0:
-			add(m, round, false)
-		case round == EveryRound:
-			rounds, err := roundsOf(ctx, tx, env.Tenant, m.plan.Name, env.Subject)
-			if err != nil {
-				return nil, err
-			}
-			for _, round := range rounds {
-				add(m, round, true)
-			}
-		}
-	}
-	var out []sighting
-	for _, s := range found {
-		out = append(out, *s)
-	}
-	slices.SortFunc(out, func(a, b sighting) int {
-		return cmp.Or(cmp.Compare(a.Saga, b.Saga), cmp.Compare(a.Round, b.Round))
-	})
-	return out, nil
-}
-
-// hold has those who record events of a key take turns: a round that begins must
-// see what concerns every round, and be seen by it.
-const hold = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(chr(31), 'waybill saga', $1::text, $2::text, $3::text), 0))`
-
-func roundsOf(ctx context.Context, tx pgx.Tx, tenant, saga, key string) ([]int, error) {
-	if _, err := tx.Exec(ctx, actFor, pg.TenantSetting, tenant); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, hold, tenant, saga, key); err != nil {
-		return nil, err
-	}
-	rows, err := tx.Query(ctx, `SELECT round FROM saga.instances WHERE tenant = $1 AND saga = $2 AND key = $3 ORDER BY round`, tenant, saga, key)
-	if err != nil {
-		return nil, err
-	}
-	rounds, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if len(rounds) == 0 {
-		rounds = []int{1}
-	}
-	return rounds, err
 }
 
 // enter adds the event to one instance and judges it anew.
@@ -149,8 +82,6 @@ func write(ctx context.Context, tx pgx.Tx, env *event.Envelope, s sighting) (w w
 	})
 	return w, tx.SendBatch(ctx, &b).Close()
 }
-
-const actFor = `SELECT set_config($1, $2, true)`
 
 // inherit gives an instance what concerns every round of its key.
 const inherit = `INSERT INTO saga.entries (tenant, saga, key, round, id, what, step, type, source, time, seen_at,

@@ -94,6 +94,7 @@ func (w *world) operate() {
 // what happened to it says.
 func TestAThousandInstancesEndRight(t *testing.T) {
 	w := newWorld(t)
+	w.patience = 8 * time.Minute // five thousand transactions, and the waits for what was lost
 	w.observe(time.Second)
 	w.observe(time.Second)
 	r := rand.New(rand.NewPCG(1, 2))
