@@ -167,7 +167,7 @@ func TestEachCompensationReleasesOnce(t *testing.T) {
 func TestWhatComesFirstBarsTheLateOne(t *testing.T) {
 	t.Parallel()
 	b, shop := newBed(t), event.NewID()
-	rui := b.enrol(t, shop)
+	rui, ana := b.enrol(t, shop), b.enrol(t, shop) // ana was never let go of
 	for name, first := range map[string]func(order uuid.UUID){
 		"cancelled":  func(o uuid.UUID) { b.change(t, shop, o, contracts.OrderStateCancelled, 1) },
 		"delivered":  func(o uuid.UUID) { b.change(t, shop, o, contracts.OrderStateDelivered, 1) },
@@ -180,8 +180,10 @@ func TestWhatComesFirstBarsTheLateOne(t *testing.T) {
 		if err := give(t.Context(), b.pool, shop, created(order), b.OrderCreated); err != nil {
 			t.Fatal(err)
 		}
-		if c := b.get(t, rui); c.State != couriers.Available || c.Version != 1 {
-			t.Errorf("%s: the courier is %+v; %s", name, c, b.tale(t, order))
+		for _, c := range []couriers.Courier{b.get(t, rui), b.get(t, ana)} {
+			if c.State != couriers.Available || c.Version != 1 {
+				t.Errorf("%s: the courier is %+v; %s", name, c, b.tale(t, order))
+			}
 		}
 	}
 }

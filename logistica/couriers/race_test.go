@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/contracts"
@@ -57,9 +58,12 @@ func TestRacingOrdersShareCouriersWithoutSharingOne(t *testing.T) {
 	dsn := pgtest.New(t)
 	b, shop := bedOn(t, dsn), event.NewID()
 	modules := []*bed{b, bedOn(t, dsn)} // two processes
-	const orders, riders = 200, 12
+	const orders, riders = 200, 60
 	for range riders {
 		b.enrol(t, shop)
+	}
+	for _, m := range modules {
+		m.warm(t)
 	}
 	var ids [orders]uuid.UUID
 	var all sync.WaitGroup
@@ -101,6 +105,22 @@ func TestRacingOrdersShareCouriersWithoutSharingOne(t *testing.T) {
 		t.Errorf("at the end %+v", s)
 	}
 	b.requireGapless(t)
+}
+
+// warm opens every connection of the pool: else the first few do all the work,
+// and nothing races.
+func (b *bed) warm(t testing.TB) {
+	t.Helper()
+	open := make([]*pgxpool.Conn, b.pool.Config().MaxConns)
+	for i := range open {
+		var err error
+		if open[i], err = b.pool.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range open {
+		c.Release()
+	}
 }
 
 // settle runs the sweep that finds who missed each other.
