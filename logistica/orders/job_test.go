@@ -116,7 +116,7 @@ func TestAMoveThatComesTooLateIsNotTheNextCouriers(t *testing.T) {
 	}()
 	late := time.After(time.Minute)
 	for waiting := 0; waiting == 0; {
-		if err := b.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting); err != nil {
+		if err := b.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		select {
