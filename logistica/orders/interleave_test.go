@@ -12,6 +12,7 @@ import (
 // TestAnyInterleavingOnARealDatabase: the pure rule holds for every arrival; here
 // it is tried with the rows, the versions and the merchant in between.
 func TestAnyInterleavingOnARealDatabase(t *testing.T) {
+	t.Parallel()
 	b, tenant := newBed(t, orders.Config{Attempts: 2}), event.NewID()
 	rapid.Check(t, func(rt *rapid.T) {
 		o := b.create(t, tenant)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -89,6 +90,49 @@ func TestACourierMovesOnlyWhatIsTheirs(t *testing.T) {
 	}
 	if ids, _ := b.jobs(t, mine); len(ids) != 0 {
 		t.Errorf("after the release: %v", ids)
+	}
+}
+
+// The order is given to another between the look of the first courier's move and
+// its lock: the move must not be made on the other's order.
+func TestAMoveThatComesTooLateIsNotTheNextCouriers(t *testing.T) {
+	t.Parallel()
+	b, tenant := newBed(t, orders.Config{}), event.NewID()
+	o, first := b.assigned(t, tenant)
+	next := newSaga(o.ID, 2)
+	tx, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []event.Data{first.released, next.reserved, next.notified} {
+		if err := b.hearIn(t.Context(), tx, tenant, told); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := make(chan error, 1)
+	go func() {
+		_, err := b.MoveAsCourier(t.Context(), first.reserved.CourierID, o.ID, orders.Move{To: orders.PickupOngoing}, "")
+		moved <- err
+	}()
+	late := time.After(time.Minute)
+	for waiting := 0; waiting == 0; {
+		if err := b.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-late:
+			t.Fatal("the move never waits")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-moved; !errors.Is(err, orders.ErrNotFound) {
+		t.Errorf("the first courier's move: %v", err)
+	}
+	if got := b.get(t, tenant, o.ID); got.State != orders.Assigned || got.Courier != next.reserved.CourierID {
+		t.Errorf("%+v", got)
 	}
 }
 

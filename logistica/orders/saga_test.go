@@ -45,25 +45,27 @@ func newSaga(order uuid.UUID, attempt int32) saga {
 // hear hands one event to the store in a transaction of its own, as a consumer
 // does, without the consumer's memory of what was handled.
 func (b bed) hear(ctx context.Context, tenant uuid.UUID, data event.Data) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return b.hearIn(ctx, tx, tenant, data) })
+}
+
+func (b bed) hearIn(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, data event.Data) error {
 	ctx = event.WithTenant(ctx, tenant.String())
 	env := event.Envelope{Tenant: tenant.String(), Type: "test", Subject: data.EventKey(), Time: time.Now()}
-	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
-		switch d := data.(type) {
-		case contracts.CourierReserved:
-			return b.CourierReserved(ctx, tx, event.Of[contracts.CourierReserved]{Envelope: env, Data: d})
-		case contracts.CourierReservationFailed:
-			return b.CourierReservationFailed(ctx, tx, event.Of[contracts.CourierReservationFailed]{Envelope: env, Data: d})
-		case contracts.PlatformFeeBilled:
-			return b.PlatformFeeBilled(ctx, tx, event.Of[contracts.PlatformFeeBilled]{Envelope: env, Data: d})
-		case contracts.PlatformFeeVoided:
-			return b.PlatformFeeVoided(ctx, tx, event.Of[contracts.PlatformFeeVoided]{Envelope: env, Data: d})
-		case contracts.CourierNotified:
-			return b.CourierNotified(ctx, tx, event.Of[contracts.CourierNotified]{Envelope: env, Data: d})
-		case contracts.CourierReleased:
-			return b.CourierReleased(ctx, tx, event.Of[contracts.CourierReleased]{Envelope: env, Data: d})
-		}
-		panic("no handler")
-	})
+	switch d := data.(type) {
+	case contracts.CourierReserved:
+		return b.CourierReserved(ctx, tx, event.Of[contracts.CourierReserved]{Envelope: env, Data: d})
+	case contracts.CourierReservationFailed:
+		return b.CourierReservationFailed(ctx, tx, event.Of[contracts.CourierReservationFailed]{Envelope: env, Data: d})
+	case contracts.PlatformFeeBilled:
+		return b.PlatformFeeBilled(ctx, tx, event.Of[contracts.PlatformFeeBilled]{Envelope: env, Data: d})
+	case contracts.PlatformFeeVoided:
+		return b.PlatformFeeVoided(ctx, tx, event.Of[contracts.PlatformFeeVoided]{Envelope: env, Data: d})
+	case contracts.CourierNotified:
+		return b.CourierNotified(ctx, tx, event.Of[contracts.CourierNotified]{Envelope: env, Data: d})
+	case contracts.CourierReleased:
+		return b.CourierReleased(ctx, tx, event.Of[contracts.CourierReleased]{Envelope: env, Data: d})
+	}
+	panic("no handler")
 }
 
 func (b bed) give(t testing.TB, tenant uuid.UUID, told ...event.Data) {
