@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -88,8 +89,32 @@ func (a *App) faultFlags(ctx context.Context) *faults.Flags {
 	if a.faults == nil {
 		a.faults = faults.New(a.engines.db, faults.Config{Logger: a.log})
 		a.stack.run(ctx, "faults", a.faults.Run)
+		if a.engines.suspend != nil {
+			a.stack.run(ctx, "outages on purpose", a.followOutage)
+		}
 	}
 	return a.faults
+}
+
+// followOutage suspends a broker of our own while the fault for that is set.
+// When it stops, so does the outage: what is to be published yet must get out.
+func (a *App) followOutage(ctx context.Context) error {
+	defer a.engines.suspend(false)
+	turn := time.NewTicker(200 * time.Millisecond)
+	defer turn.Stop()
+	down := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-turn.C:
+		}
+		if want := a.faults.Value(faults.BrokerDown) > 0; want != down {
+			down = want
+			a.log.WarnContext(ctx, "outage of the broker, on purpose", "down", down)
+			a.engines.suspend(down)
+		}
+	}
 }
 
 // cards shows a merchant's couriers as orders name them.

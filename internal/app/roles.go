@@ -124,7 +124,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
-	}, api.Config{})
+	}, api.Config{MerchantsSetFaults: a.lock != nil}) // the demonstration's
 	if err != nil {
 		return err
 	}
