@@ -167,7 +167,7 @@ func (s *session) watchPolicies(ctx context.Context) {
 func (s *session) keepInbox(ctx context.Context) {
 	ensure := func(ctx context.Context) {
 		back := int(s.cfg.InboxKeep / (24 * time.Hour))
-		if err := ensureInbox(ctx, s.deps.DB, back, daysAhead); err != nil && ctx.Err() == nil {
+		if err := ensureInbox(ctx, s.deps.Owner, back, daysAhead); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "days without a partition go to the default one", "error", err)
 		}
 		if err := s.prune(ctx, time.Now()); err != nil && ctx.Err() == nil {

@@ -23,29 +23,43 @@ func Roles(ctx context.Context, pool *pgxpool.Pool, names ...string) ([]string, 
 	return roles, nil
 }
 
-// Grant lets a role read and write the rows of every table in schemas, those
-// that the pool's user makes later too. It may change no table and sees no
-// other schema. The pool's user owns the schemas.
-func Grant(ctx context.Context, pool *pgxpool.Pool, role string, schemas ...string) error {
-	to := " TO " + pgx.Identifier{role}.Sanitize()
+// Reach is what a role may read and write.
+type Reach struct {
+	Schemas []string         // every table in them, those made later too
+	Except  []pgx.Identifier // but these
+}
+
+// Grant lets a role read and write rows within reach. It may change no table
+// and sees no other schema. The pool's user owns the schemas.
+func Grant(ctx context.Context, pool *pgxpool.Pool, role string, reach Reach) error {
+	name := pgx.Identifier{role}.Sanitize()
 	var sql strings.Builder
-	for _, name := range schemas {
-		in := " IN SCHEMA " + pgx.Identifier{name}.Sanitize()
-		for _, statement := range []string{
-			"GRANT USAGE ON SCHEMA " + pgx.Identifier{name}.Sanitize() + to,
-			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES" + in + to,
-			"GRANT USAGE, SELECT ON ALL SEQUENCES" + in + to,
-			"ALTER DEFAULT PRIVILEGES" + in + " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES" + to,
-			"ALTER DEFAULT PRIVILEGES" + in + " GRANT USAGE, SELECT ON SEQUENCES" + to,
+	// Two grants on one table at once would fail on its row of the catalogue.
+	fmt.Fprintf(&sql, "SELECT pg_advisory_xact_lock(%d);\n", grantLock)
+	for _, schema := range reach.Schemas {
+		schema = pgx.Identifier{schema}.Sanitize()
+		for _, what := range []string{
+			"GRANT USAGE ON SCHEMA %s TO %s",
+			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s",
+			"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %s TO %s",
+			"ALTER DEFAULT PRIVILEGES IN SCHEMA %s GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %s",
+			"ALTER DEFAULT PRIVILEGES IN SCHEMA %s GRANT USAGE, SELECT ON SEQUENCES TO %s",
 		} {
-			sql.WriteString(statement + ";\n")
+			fmt.Fprintf(&sql, what+";\n", schema, name)
 		}
 	}
+	for _, table := range reach.Except {
+		fmt.Fprintf(&sql, "REVOKE ALL ON %s FROM %s;\n", table.Sanitize(), name)
+	}
 	if _, err := pool.Exec(ctx, sql.String(), pgx.QueryExecModeSimpleProtocol); err != nil {
-		return fmt.Errorf("grant %s to %s: %w", strings.Join(schemas, ", "), role, err)
+		return fmt.Errorf("grant %s to %s: %w", strings.Join(reach.Schemas, ", "), role, err)
 	}
 	return nil
 }
+
+// grantLock is a lock of its own: who waits here must not be waited for by a
+// migration that makes an index concurrently.
+const grantLock = 7_306_041_870_194_411
 
 // As makes a pool on the same database whose sessions act as role: what a
 // statement forgot, the server refuses. The pool's user must be a member of

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/waybillhq/waybill/pg"
@@ -27,9 +28,9 @@ func TestARoleReachesItsSchemasAlone(t *testing.T) {
 		t.Fatalf("roles %q, %v", roles, err)
 	}
 	exec(t, owner, `create schema a; create schema b; create schema shared;
-		create table a.t (n int); create table b.t (n int); create table shared.t (n serial)`)
+		create table a.t (n int); create table b.t (n int); create table shared.t (n serial); create table shared.secret (n int)`)
 	as := func(role, schema string) *pgxpool.Pool {
-		if err := pg.Grant(t.Context(), owner, role, schema, "shared"); err != nil {
+		if err := pg.Grant(t.Context(), owner, role, pg.Reach{Schemas: []string{schema, "shared"}, Except: []pgx.Identifier{{"shared", "secret"}}}); err != nil {
 			t.Fatal(err)
 		}
 		pool, err := pg.As(t.Context(), owner, role, 2)
@@ -48,7 +49,7 @@ func TestARoleReachesItsSchemasAlone(t *testing.T) {
 		exec(t, a, sql)
 	}
 	for pool, refused := range map[*pgxpool.Pool][]string{
-		a: {`select from b.t`, `create table a.mine (n int)`, `drop table a.t`, `truncate shared.t`, `create schema mine`},
+		a: {`select from b.t`, `select from shared.secret`, `create table a.mine (n int)`, `drop table a.t`, `truncate shared.t`, `create schema mine`},
 		b: {`select from a.t`, `insert into a.later values (1)`, `alter table b.t add m int`},
 	} {
 		for _, sql := range refused {

@@ -2,8 +2,10 @@ package push
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,15 @@ type Config struct {
 
 	Tail      int // records kept to resume from, default 16384
 	TailBytes int // bytes of messages kept to resume from, default 64 MiB
-	Buffer    int // messages that may wait for one connection, default 256
+	// LatestTopics are those of Topics of which every delivery has Latest set:
+	// telemetry. A cursor behind what the hub still holds of one is no gap, and
+	// they have no share in Tail. A delivery of theirs without it is an error of
+	// the route.
+	LatestTopics []string
+	Latest       int // messages kept as the newest of their name, default 32768
+	LatestBytes  int // bytes of them, default 32 MiB
+
+	Buffer int // messages that may wait for one connection, default 256
 
 	Heartbeat    time.Duration // between comments on a quiet connection, default 15 s
 	WriteTimeout time.Duration // for one write to a client, default 10 s
@@ -45,11 +55,18 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Topics) == 0 || c.Route == nil {
 		return c, errors.New("push: topics and route are required")
 	}
+	for _, t := range c.LatestTopics {
+		if !slices.Contains(c.Topics, t) {
+			return c, fmt.Errorf("push: %q is in LatestTopics and not in Topics", t)
+		}
+	}
 	if c.Key == [32]byte{} {
 		return c, errors.New("push: a key for cursors is required")
 	}
 	setDefault(&c.Tail, 16384)
 	setDefault(&c.TailBytes, 64<<20)
+	setDefault(&c.Latest, 32768)
+	setDefault(&c.LatestBytes, 32<<20)
 	setDefault(&c.Buffer, 256)
 	setDefault(&c.Heartbeat, 15*time.Second)
 	setDefault(&c.WriteTimeout, 10*time.Second)

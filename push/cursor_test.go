@@ -19,7 +19,7 @@ func testLayout(t testing.TB, partitions ...int) *layout {
 		}
 		topics[name] = d
 	}
-	l, err := newLayout(topics)
+	l, err := newLayout(topics, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,13 @@ func loaded(t *testing.T, next ...int64) *Hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.window = newWindow(testLayout(t, len(next)), next, h.cfg.Tail, h.cfg.TailBytes)
+	h.window = newWindow(testLayout(t, len(next)), next, h.cfg)
 	return h
 }
 
 // says takes a record with one message into the window.
 func (h *Hub) says(channel string, slot int, offset int64) {
-	d := []Delivery{{channel, Message{"said", fmt.Appendf(nil, "%d/%d", slot, offset)}}}
+	d := []Delivery{{Channel: channel, Message: Message{"said", fmt.Appendf(nil, "%d/%d", slot, offset)}}}
 	frames := h.window.encode(h.sealer, slot, offset, d)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,7 +116,7 @@ func TestTailIsBoundedInBytes(t *testing.T) {
 func TestMessageToManyChannelsIsEncodedOnce(t *testing.T) {
 	h := loaded(t, 0)
 	m := Message{"said", []byte("x")}
-	d := []Delivery{{"a", m}, {"b", m}, {"b", Message{"said", []byte("y")}}, {"c", m}}
+	d := []Delivery{{Channel: "a", Message: m}, {Channel: "b", Message: m}, {Channel: "b", Message: Message{"said", []byte("y")}}, {Channel: "c", Message: m}}
 	f := h.window.encode(h.sealer, 0, 0, d)
 	if f[0] != f[3] || f[0] == f[1] || !f[2].last || f[1].last {
 		t.Errorf("frames %+v", f)

@@ -25,9 +25,10 @@ type topicLayout struct {
 	name       string
 	partitions int
 	first      int // slot of partition 0
+	latest     bool
 }
 
-func newLayout(topics kadm.TopicDetails) (*layout, error) {
+func newLayout(topics kadm.TopicDetails, latest []string) (*layout, error) {
 	l := &layout{first: map[string]int{}}
 	sum := sha256.New()
 	for _, t := range topics.Sorted() {
@@ -35,7 +36,7 @@ func newLayout(topics kadm.TopicDetails) (*layout, error) {
 			return nil, fmt.Errorf("topic %s: %w", t.Topic, t.Err)
 		}
 		n := len(t.Partitions)
-		l.topics = append(l.topics, topicLayout{t.Topic, n, l.slots})
+		l.topics = append(l.topics, topicLayout{t.Topic, n, l.slots, slices.Contains(latest, t.Topic)})
 		l.first[t.Topic] = l.slots
 		l.slots += n
 		_, _ = fmt.Fprintf(sum, "%q %x\n", t.Topic, t.ID[:])
@@ -62,14 +63,25 @@ func (l *layout) each(f func(topic string, partition int32, slot int)) {
 	}
 }
 
+// latest tells, per slot, whether its topic is one of Config.LatestTopics.
+func (l *layout) latest() []bool {
+	is := make([]bool, l.slots)
+	for _, t := range l.topics {
+		for p := range t.partitions {
+			is[t.first+p] = t.latest
+		}
+	}
+	return is
+}
+
 // readLayout asks the cluster.
-func readLayout(ctx context.Context, admin *kadm.Client, topics []string) (*layout, error) {
+func readLayout(ctx context.Context, admin *kadm.Client, topics, latest []string) (*layout, error) {
 	// Without this option the answer may be the client's own, seconds old.
 	md, err := admin.Metadata(kadm.WithAuthorizedOps(ctx), topics...)
 	if err != nil {
 		return nil, fmt.Errorf("describe topics %v: %w", topics, err)
 	}
-	return newLayout(md.Topics)
+	return newLayout(md.Topics, latest)
 }
 
 // readEnds asks for the first and the next offset of every slot. The end is

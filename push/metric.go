@@ -14,6 +14,7 @@ type metrics struct {
 	skipped     prometheus.Counter
 	duplicates  prometheus.Counter
 	restarts    prometheus.Counter
+	forgotten   prometheus.Counter
 	resumes     *prometheus.CounterVec
 	refused     *prometheus.CounterVec
 	delay       prometheus.Histogram
@@ -30,6 +31,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		skipped:    counter("records_skipped_total", "Records skipped because their envelope or route failed."),
 		duplicates: counter("duplicates_dropped_total", "Records dropped because their id was read before."),
 		restarts:   counter("log_restarts_total", "Times the log had to be read from its tail again."),
+		forgotten:  counter("latest_forgotten_total", "Newest messages of their name that were dropped because too many names are kept."),
 		resumes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waybill_push_resumes_total",
 			Help: "Clients that came with a cursor; tail: continued there, expired or invalid: reset.",
@@ -57,7 +59,7 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 	}
 	for _, c := range []prometheus.Collector{
 		m.connections, m.delivered, m.evictions, m.skipped, m.duplicates,
-		m.restarts, m.resumes, m.refused, m.delay, m.lag,
+		m.restarts, m.forgotten, m.resumes, m.refused, m.delay, m.lag,
 	} {
 		if err := reg.Register(c); err != nil {
 			return fmt.Errorf("register: %w", err)

@@ -10,11 +10,19 @@
 // order, and no client slows another down: one that does not read is
 // disconnected.
 //
+// What is only the newest of something, such as a position, is delivered with
+// [Delivery.Latest]: whoever listens gets each, whoever comes back gets the
+// newest of each name and not its history, and no flood of them pushes anything
+// else out of the tail.
+//
 // Its limits: delivery is at least once, since a connection may break after
 // the client read a message and before it noted the id, and since a copy that
 // a relay published again long after the first may outlive the hub's memory of
 // ids; the stable id in the data makes a copy known. The tail is memory, not
-// history. Every process reads every record of its topics. The package does
+// history. The newest of each name is kept
+// for as many names as [Config.Latest] allows; beyond, and of what the log held
+// before a hub began to read it, a client that comes back hears with the next
+// one. Every process reads every record of its topics. The package does
 // not authenticate: the caller of [Hub.Serve] names the channel, and must
 // derive it from the credential.
 package push
@@ -23,6 +31,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,6 +60,11 @@ const (
 type Delivery struct {
 	Channel string
 	Message Message
+	// Latest, unless empty, names what the message is the newest state of within
+	// its channel: the next one of that name makes it worthless. It is delivered
+	// as any other to those who listen. For those who come back the newest of
+	// the name is kept, outside of the tail.
+	Latest string
 }
 
 // Route says what of a record goes to which channels. It must give the same
@@ -84,6 +98,15 @@ func JSON(env *event.Envelope, data any) ([]byte, error) {
 		return nil, fmt.Errorf("encode %s %s for a browser: %w", env.Type, env.ID, err)
 	}
 	return b, nil
+}
+
+// check refuses, besides what its message may not be, a delivery of a telemetry
+// topic that a client would have to be told it missed.
+func (d *Delivery) check(telemetry bool) error {
+	if telemetry && d.Latest == "" {
+		return errors.New("a delivery of a topic in LatestTopics names nothing it is the latest of")
+	}
+	return d.Message.check()
 }
 
 // check refuses what would break the stream's framing or pass for a message of

@@ -56,7 +56,7 @@ func (h *Hub) session(ctx context.Context) error {
 	}
 	defer cl.Close()
 	admin := kadm.NewClient(cl)
-	l, err := readLayout(ctx, admin, h.cfg.Topics)
+	l, err := readLayout(ctx, admin, h.cfg.Topics, h.cfg.LatestTopics)
 	if err != nil {
 		return err
 	}
@@ -64,20 +64,35 @@ func (h *Hub) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := newWindow(l, tailStarts(starts, ends, h.cfg.Tail), h.cfg.Tail, h.cfg.TailBytes)
-	r := &logReader{hub: h, window: w, ends: ends, ids: newIDSet(2 * h.cfg.Tail)}
+	w := newWindow(l, tailStarts(starts, ends, l.latest(), h.cfg), h.cfg)
+	r := &logReader{
+		hub: h, window: w, ends: ends,
+		ids: newIDSet(2 * h.cfg.Tail), latestIDs: newIDSet(2 * h.cfg.Tail),
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.run(ctx) })
 	g.Go(func() error { return h.watch(ctx, admin, w) })
 	return g.Wait()
 }
 
-// tailStarts gives every partition an equal share of the tail.
-func tailStarts(starts, ends []int64, tail int) []int64 {
+// tailStarts gives every partition an equal share of the tail, those of telemetry
+// of what is kept of that.
+func tailStarts(starts, ends []int64, latest []bool, cfg Config) []int64 {
+	telemetry := 0
+	for _, is := range latest {
+		if is {
+			telemetry++
+		}
+	}
+	share := max(cfg.Tail/max(len(ends)-telemetry, 1), 1)
+	latestShare := max(cfg.Latest/max(telemetry, 1), 1)
 	from := make([]int64, len(ends))
-	share := int64(max(tail/max(len(ends), 1), 1))
 	for i := range ends {
-		from[i] = max(ends[i]-share, starts[i], 0)
+		n := share
+		if latest[i] {
+			n = latestShare
+		}
+		from[i] = max(ends[i]-int64(n), starts[i], 0)
 	}
 	return from
 }
@@ -106,7 +121,7 @@ func (h *Hub) watch(ctx context.Context, admin *kadm.Client, w *window) error {
 func (h *Hub) look(ctx context.Context, admin *kadm.Client, w *window) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	l, err := readLayout(ctx, admin, h.cfg.Topics)
+	l, err := readLayout(ctx, admin, h.cfg.Topics, h.cfg.LatestTopics)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return fmt.Errorf("%w: %w", errLayout, err)
 	}
@@ -139,6 +154,9 @@ type logReader struct {
 	window *window
 	ends   []int64 // at the start: past them the tail is loaded
 	ids    *idSet
+	// latestIDs is apart: a flood of telemetry must not make the hub forget
+	// which events it has delivered.
+	latestIDs *idSet
 }
 
 func (r *logReader) run(ctx context.Context) error {
@@ -229,7 +247,7 @@ func (r *logReader) take(ctx context.Context, rec *kgo.Record) error {
 	defer r.hub.mu.Unlock()
 	w.next[slot] = rec.Offset + 1
 	if len(frames) > 0 {
-		w.keep(frames, deliveries, r.hub.give)
+		r.hub.metrics.forgotten.Add(float64(w.keep(frames, deliveries, r.hub.give)))
 	}
 	return nil
 }
@@ -244,13 +262,17 @@ func (r *logReader) deliveries(ctx context.Context, rec *kgo.Record, slot int) [
 		r.skip(ctx, rec, err)
 		return nil
 	}
-	if !r.ids.add(slot, env.ID) {
+	ids, telemetry := r.ids, r.window.telemetry[slot]
+	if telemetry {
+		ids = r.latestIDs
+	}
+	if !ids.add(slot, env.ID) {
 		r.hub.metrics.duplicates.Inc()
 		return nil
 	}
 	deliveries, err := r.hub.cfg.Route(ctx, rec, &env)
 	for i := 0; err == nil && i < len(deliveries); i++ {
-		err = deliveries[i].Message.check()
+		err = deliveries[i].check(telemetry)
 	}
 	if err != nil {
 		r.skip(ctx, rec, err)

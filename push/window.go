@@ -17,16 +17,20 @@ type window struct {
 	floor  []int64 // per slot, the lowest offset from which nothing is missing
 	index  uint64  // of the next record with deliveries
 
+	telemetry []bool // per slot, whether nothing can be missing from it
+
 	tail     []*kept // by index, oldest first
-	floorAt  uint64  // index of tail[0], or index if the tail is empty
+	floorAt  uint64  // the lowest index from which nothing is missing
 	bytes    int
 	channels map[string]*channel
+	latest   latest
 
 	limit, limitBytes int
 }
 
 // kept is a record in the tail.
 type kept struct {
+	index  uint64
 	slot   int
 	offset int64
 	bytes  int
@@ -46,12 +50,15 @@ type channel struct {
 	tail  []*frame // see trim about what lies before it
 	gone  int      // frames before tail that the array still holds
 	conns []*conn
+
+	newest map[string]*newest // by name, nil until there is one
 }
 
-func newWindow(l *layout, from []int64, limit, limitBytes int) *window {
+func newWindow(l *layout, from []int64, cfg Config) *window {
 	w := &window{
-		layout: l, next: slices.Clone(from), floor: slices.Clone(from),
-		channels: map[string]*channel{}, limit: limit, limitBytes: limitBytes,
+		layout: l, next: slices.Clone(from), floor: slices.Clone(from), telemetry: l.latest(),
+		channels: map[string]*channel{}, limit: cfg.Tail, limitBytes: cfg.TailBytes,
+		latest: latest{limit: cfg.Latest, limitBytes: cfg.LatestBytes},
 	}
 	_, _ = rand.Read(w.epoch[:]) // never fails
 	return w
@@ -72,7 +79,7 @@ func (w *window) channel(name string) *channel {
 }
 
 func (w *window) release(ch *channel) {
-	if len(ch.conns) == 0 && len(ch.tail) == 0 {
+	if len(ch.conns) == 0 && len(ch.tail) == 0 && len(ch.newest) == 0 {
 		delete(w.channels, ch.name)
 	}
 }
@@ -81,13 +88,20 @@ func (w *window) release(ch *channel) {
 // its own, so that TailBytes also bounds a record that goes to many channels.
 const deliveryOverhead = 64
 
-// keep appends the frames of one record, each for the channel of the delivery
-// in the same place, and hands each to give.
-func (w *window) keep(frames []*frame, deliveries []Delivery, give func(*channel, *frame)) {
-	k := &kept{slot: frames[0].slot, offset: frames[0].offset, parts: make([]part, 0, len(frames))}
+// keep takes in the frames of one record, each for the channel of the delivery
+// in the same place, and hands each to give. It returns how many newest messages
+// were forgotten for it.
+func (w *window) keep(frames []*frame, deliveries []Delivery, give func(*channel, *frame)) (forgotten int) {
+	k := &kept{index: w.index, slot: frames[0].slot, offset: frames[0].offset}
 	var counted *frame
 	for i, f := range frames {
-		ch := w.channel(deliveries[i].Channel) //nolint:gosec // as many as frames
+		d := &deliveries[i] //nolint:gosec // as many as frames
+		ch := w.channel(d.Channel)
+		if d.Latest != "" {
+			w.latest.put(ch, d.Latest, f)
+			give(ch, f)
+			continue
+		}
 		ch.tail = append(ch.tail, f)
 		k.parts = append(k.parts, part{ch, 1})
 		k.bytes += deliveryOverhead
@@ -98,9 +112,12 @@ func (w *window) keep(frames []*frame, deliveries []Delivery, give func(*channel
 		give(ch, f)
 	}
 	w.index++
-	w.bytes += k.bytes
-	w.tail = append(w.tail, k)
-	w.evict()
+	if len(k.parts) > 0 {
+		w.bytes += k.bytes
+		w.tail = append(w.tail, k)
+		w.evict()
+	}
+	return w.latest.evict(w.release)
 }
 
 // evict drops the oldest records until the tail is within its bounds.
@@ -113,11 +130,11 @@ func (w *window) evict() {
 			w.release(p.channel)
 		}
 		w.floor[k.slot] = max(w.floor[k.slot], k.offset+1)
+		w.floorAt = k.index + 1
 		w.bytes -= k.bytes
 		w.tail[n] = nil
 	}
 	w.tail = w.tail[n:] // append moves what is left to a new array in time
-	w.floorAt += uint64(n)
 }
 
 // trim drops the n oldest frames. Replays share the array, so frames are not
@@ -150,9 +167,13 @@ func (w *window) since(ch *channel, c *cursor) (frames []*frame, personal bool, 
 			return nil, false, outcomeExpired
 		}
 		i := sort.Search(len(ch.tail), func(i int) bool { return !ch.tail[i].before(c.index, c.part) })
-		return ch.tail[i:len(ch.tail):len(ch.tail)], false, outcomeTail
+		after := ch.tail[i:len(ch.tail):len(ch.tail)]
+		return ch.withNewest(after, func(f *frame) bool { return f.before(c.index, c.part) }), false, outcomeTail
 	}
 	for slot, next := range c.next {
+		if w.telemetry[slot] {
+			continue
+		}
 		if next < w.floor[slot] || next > w.next[slot]+int64(w.limit) {
 			return nil, false, outcomeExpired
 		}
@@ -162,7 +183,7 @@ func (w *window) since(ch *channel, c *cursor) (frames []*frame, personal bool, 
 			frames = append(frames, f)
 		}
 	}
-	return frames, true, outcomeTail
+	return ch.withNewest(frames, c.seen), true, outcomeTail
 }
 
 // covers tells whether the hub has read everything before c.

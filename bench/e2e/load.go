@@ -82,7 +82,8 @@ func (r *run) create(ctx context.Context, due time.Time) (o order, ok bool) {
 	return o, true
 }
 
-// follow opens the order's tracking page and then moves the order on.
+// follow opens the order's tracking page and then cancels the order,
+// the one move that is a merchant's before there is a courier.
 func (r *run) follow(ctx context.Context, o order) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Patience)
 	defer cancel()
@@ -93,7 +94,7 @@ func (r *run) follow(ctx context.Context, o order) {
 	}
 	defer page.close()
 	clicked := time.Now()
-	err = r.post(ctx, "/v1/orders/"+o.ID+"/transitions", `{"to":"ASSIGNING"}`, http.StatusOK, nil)
+	err = r.post(ctx, "/v1/orders/"+o.ID+"/transitions", `{"to":"CANCELLED"}`, http.StatusOK, nil)
 	if err != nil {
 		r.ledger.failed(err)
 		return

@@ -16,11 +16,18 @@ import (
 
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
+	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/queue"
 )
 
 // Roles that an App can play, in the order they start.
 const (
+	RoleOrders    = "orders"    // what orders do about the other modules' events
+	RoleCouriers  = "couriers"  // who rides, and for which order
+	RoleBilling   = "billing"   // the platform's fee of each order
+	RoleDispatch  = "dispatch"  // tells couriers
+	RoleTracking  = "tracking"  // where couriers are who are out with an order
+	RoleSaga      = "saga"      // watches that what modules do together is finished, or undone
 	RoleAnalytics = "analytics" // read models from the log
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
@@ -31,7 +38,7 @@ const (
 
 // Roles is every role.
 func Roles() []string {
-	return []string{RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
+	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleTracking, RoleSaga, RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
 }
 
 // App is a running Waybill.
@@ -50,6 +57,7 @@ type App struct {
 	roles    []string
 	demoKey  string
 	signals  *queue.Signals // made by the first role that needs them
+	faults   *faults.Flags  // likewise
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the
@@ -149,7 +157,7 @@ func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 		}
 	}
 	a.gateOpens(ctx, p.gate)
-	return nil
+	return a.startSim(ctx, p)
 }
 
 // Wait returns nil when ctx ends, or the error of the first part that failed.

@@ -27,6 +27,7 @@ type engines struct {
 	dsn      string
 	db       *pgxpool.Pool
 	modules  map[string]*pgxpool.Pool // by schema, once their tables are there
+	suspend  func(yes bool)           // makes an outage of a broker of our own; nil of another's
 	broker   broker.Config
 	caps     broker.Capabilities
 	registry *registry.Client
@@ -133,6 +134,7 @@ func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) (err er
 	}
 	e.broker, e.caps = b.Client(), b.Capabilities()
 	e.broker.Outages = broker.NewOutages()
+	e.suspend = b.Suspend
 	stack.onStop("broker", func(context.Context) error { return b.Close() })
 	stack.run(ctx, "broker's log", func(ctx context.Context) error {
 		select {

@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/waybillhq/waybill/pg"
 )
 
@@ -25,7 +22,11 @@ type module struct {
 // poolConnections, and are made only when they are used.
 func modules() []module {
 	return []module{
-		{"orders", 16}, // requests, and its group
+		{RoleOrders, 16}, // requests, and its group
+		{RoleCouriers, 12},
+		{RoleBilling, 8},
+		{RoleDispatch, 8},
+		{RoleTracking, 8},
 	}
 }
 
@@ -46,46 +47,33 @@ func (a *App) openModules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pools := make([]*pgxpool.Pool, len(modules()))
 	var missing []string
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range modules() {
+	a.engines.modules = map[string]*pgxpool.Pool{}
+	for _, m := range modules() {
 		if !slices.Contains(there, m.role()) {
 			missing = append(missing, m.role())
-			pools[i] = a.engines.db
+			a.engines.modules[m.schema] = a.engines.db
 			continue
 		}
-		g.Go(func() (err error) {
-			pools[i], err = a.openModule(gctx, m)
+		pool, err := a.openModule(ctx, m)
+		if err != nil {
 			return err
-		})
-	}
-	err = g.Wait()
-	a.engines.modules = map[string]*pgxpool.Pool{}
-	for i, m := range modules() {
-		if pools[i] == nil {
-			continue
 		}
-		a.engines.modules[m.schema] = pools[i]
-		if pools[i] != a.engines.db {
-			a.stack.onStop("connections of "+m.schema, func(ctx context.Context) error { closePool(ctx, pools[i]); return nil })
-		}
+		a.engines.modules[m.schema] = pool
+		a.stack.onStop("connections of "+m.schema, func(ctx context.Context) error { closePool(ctx, pool); return nil })
 	}
 	if len(missing) > 0 {
 		a.log.InfoContext(ctx, "modules act as the program's own role: to wall them off, CREATE ROLE each NOLOGIN and GRANT it to "+a.engines.db.Config().ConnConfig.User,
 			"roles", missing)
 	}
-	return err
+	return nil
 }
 
 func (a *App) openModule(ctx context.Context, m module) (*pgxpool.Pool, error) {
-	if err := pg.Grant(ctx, a.engines.db, m.role(), m.schema, "waybill"); err != nil {
-		return nil, err
-	}
 	// The engine's schema, but not the keys in it.
-	_, err := a.engines.db.Exec(ctx, "REVOKE ALL ON waybill.secret FROM "+pgx.Identifier{m.role()}.Sanitize())
-	if err != nil {
-		return nil, fmt.Errorf("keep secrets from %s: %w", m.role(), err)
+	reach := pg.Reach{Schemas: []string{m.schema, "waybill"}, Except: []pgx.Identifier{{"waybill", "secret"}}}
+	if err := pg.Grant(ctx, a.engines.db, m.role(), reach); err != nil {
+		return nil, err
 	}
 	return pg.As(ctx, a.engines.db, m.role(), m.connections)
 }

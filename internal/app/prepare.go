@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,14 +16,21 @@ import (
 	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
+	"github.com/waybillhq/waybill/logistica/billing"
 	"github.com/waybillhq/waybill/logistica/contracts"
+	"github.com/waybillhq/waybill/logistica/couriers"
+	"github.com/waybillhq/waybill/logistica/dispatch"
+	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/logistica/tracking"
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/queue"
 	"github.com/waybillhq/waybill/registry"
+	"github.com/waybillhq/waybill/saga"
+	sagacontracts "github.com/waybillhq/waybill/saga/contracts"
 )
 
 // compatibility of domain events: forward so that old readers go on, backward
@@ -42,7 +50,7 @@ type product struct {
 // prepare brings tables, topics and schemas to what this program expects. A
 // program whose schemas do not fit the registry stops here.
 func (a *App) prepare(ctx context.Context) (*product, error) {
-	p := &product{contracts: contracts.All(), decoder: registry.NewDecoder(a.engines.registry), gate: a.newGate()}
+	p := &product{contracts: slices.Concat(contracts.All(), sagacontracts.All()), decoder: registry.NewDecoder(a.engines.registry), gate: a.newGate()}
 	if a.polls() {
 		p.notifier = outbox.NewNotifier(a.engines.db, a.log)
 	}
@@ -60,7 +68,8 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
 	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
-		tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
+		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
+		tracking.Migration(), faults.Migration(), analytics.Migration()); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -82,6 +91,11 @@ func (a *App) ensureDays(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// topics are those of the product and of the engine's own events.
+func topics() []broker.Topic {
+	return slices.Concat(orders.Topics(), couriers.Topics(), billing.Topics(), dispatch.Topics(), saga.Topics())
+}
+
 // declareTopics creates the topics. One that is there but differs is told and
 // left as it is: an operator may have had reasons.
 func (a *App) declareTopics(ctx context.Context) error {
@@ -90,7 +104,7 @@ func (a *App) declareTopics(ctx context.Context) error {
 		return err
 	}
 	defer cl.Close()
-	err = broker.Declare(ctx, cl, a.engines.caps, orders.Topics()...)
+	err = broker.Declare(ctx, cl, a.engines.caps, topics()...)
 	var drift *broker.DriftError
 	if errors.As(err, &drift) {
 		a.log.WarnContext(ctx, "topics differ from their declaration", "error", err)

@@ -18,9 +18,11 @@ import (
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/logistica/tracking"
 	"github.com/waybillhq/waybill/outbox/later"
 	"github.com/waybillhq/waybill/outbox/relay"
 	"github.com/waybillhq/waybill/outbox/tables"
@@ -29,6 +31,23 @@ import (
 
 func (a *App) startRole(ctx context.Context, role string, p *product) error {
 	switch role {
+	case RoleOrders:
+		a.startOrders(ctx, p)
+		return nil
+	case RoleCouriers:
+		a.startCouriers(ctx, p)
+		return nil
+	case RoleBilling:
+		a.startBilling(ctx, p)
+		return nil
+	case RoleDispatch:
+		a.startDispatch(ctx, p)
+		return nil
+	case RoleTracking:
+		a.startTracking(ctx, p)
+		return nil
+	case RoleSaga:
+		return a.startSaga(ctx, p)
 	case RoleAnalytics:
 		return a.startAnalytics(ctx, p)
 	case RoleRelay:
@@ -52,9 +71,7 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 		consumer.Config{
 			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(),
 		})
-	consumer.On(g, model.Created)
-	consumer.On(g, model.StatusChanged)
-	consumer.On(g, model.Delivered)
+	model.Subscribe(g)
 	a.stack.run(ctx, RoleAnalytics, g.Run)
 	return a.follow(ctx, g, RoleAnalytics)
 }
@@ -84,7 +101,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	hub, err := push.New(a.engines.broker.Client, push.Config{
-		Topics: topicNames(orders.Topics()), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
+		Topics: notify.Topics(), LatestTopics: notify.LatestTopics(), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
 		// One merchant's streams, its customers' included, leave room for others'.
 		KeyOf: func(r *http.Request) string { return event.Tenant(r.Context()) }, MaxPerKey: 10_000,
 		Logger: a.log, Registerer: a.metrics,
@@ -92,12 +109,22 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	if err != nil {
 		return err
 	}
-	store := orders.New(a.dbOf("orders"), p.outbox, orders.Config{})
+	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
+	duty := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
+	telemetry, err := couriers.NewTelemetry(
+		couriers.TelemetryDeps{DB: a.dbOf(RoleCouriers), Client: a.engines.broker.Client, Schemas: a.engines.registry},
+		couriers.TelemetryConfig{Registerer: a.metrics, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.stack.run(ctx, "telemetry", telemetry.Run)
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
+		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
-	}, api.Config{})
+	}, api.Config{MerchantsSetFaults: a.lock != nil}) // the demonstration's
 	if err != nil {
 		return err
 	}
@@ -110,7 +137,6 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return flagHint(err, "--listen")
 	}
 	a.httpAddr = ln.Addr().String()
-	a.stack.run(ctx, "orders housekeeping", store.Run)
 	serve(a.stack, "http", api.NewServer(handler), ln)
 	// After the server, so that it stops before: an open stream would hold the
 	// server's shutdown up.

@@ -30,8 +30,10 @@ An engine that is configured is used instead of one started here:
 	f := cmd.Flags()
 	f.StringVar(&cfg.Listen, "listen", cfg.Listen, "address of the API and pages")
 	f.IntVar(&cfg.PostgresPort, "postgres-port", cfg.PostgresPort, "port of the managed Postgres on loopback, 0 for any free one")
-	// Kept so that scripts need not change when the simulator arrives.
-	f.Bool("no-sim", false, "do not run the simulator (there is none yet)")
+	noSim := f.Bool("no-sim", false, "do not run the simulator")
+	f.Float64Var(&cfg.Sim.Speed, "sim-speed", 10, "simulator: times as fast as real time, 1 to 600")
+	f.Float64Var(&cfg.Sim.Rate, "sim-rate", 2, "simulator: orders a simulated minute on the mean of a day")
+	f.IntVar(&cfg.Sim.Couriers, "sim-couriers", 20, "simulator: how many couriers ride")
 	level := logFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
@@ -41,6 +43,7 @@ An engine that is configured is used instead of one started here:
 		if err := configure(&cfg, ""); err != nil {
 			return err
 		}
+		cfg.Sim.On = !*noSim
 		spareProcessors()
 		a, err := app.Up(cmd.Context(), cfg, log)
 		if err != nil {

@@ -60,6 +60,16 @@ type Config struct {
 	Lag            Lag
 	Alerts         Alerts
 	Scale          Scale
+	Sim            Sim // of `waybill up` alone
+}
+
+// Sim is the simulator beside the product; see package logistica/sim for what
+// its numbers mean and for their defaults.
+type Sim struct {
+	On       bool
+	Speed    float64
+	Rate     float64
+	Couriers int
 }
 
 // Outbox is how events leave the database.

@@ -76,6 +76,47 @@ func TestCountsFollowTheEvents(t *testing.T) {
 	m.requireCounts(t, tenant, map[string]int64{"CREATED": 1, "DELIVERED": 1})
 }
 
+// An order may look for a courier many times; each time it is counted where it
+// stands, and the event of its assignment takes a version without a count.
+func TestASearchBegunAnewIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	m, tenant, order := newModel(t), event.NewID(), event.NewID()
+	m.created(t, tenant, order)
+	version := int64(1)
+	move := func(from, to contracts.OrderState) {
+		version++
+		if err := give(t.Context(), m.pool, tenant, changed(order, version, from, to), m.StatusChanged); err != nil {
+			t.Fatalf("%s → %s: %v", from, to, err)
+		}
+		if to == "ASSIGNED" {
+			version++
+			if err := give(t.Context(), m.pool, tenant, contracts.OrderAssigned{OrderID: order, Version: version}, m.Assigned); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.requireCounts(t, tenant, map[string]int64{string(to): 1})
+	}
+	for _, last := range []contracts.OrderState{"ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"} {
+		move("CREATED", "ASSIGNING")
+		move("ASSIGNING", "ASSIGNED")
+		at := contracts.OrderState("ASSIGNED")
+		for _, to := range []contracts.OrderState{"PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"} {
+			if at != last {
+				move(at, to)
+				at = to
+			}
+		}
+		move(at, "CREATED")
+	}
+	move("CREATED", "ASSIGNING")
+	move("ASSIGNING", "UNASSIGNABLE")
+	move("UNASSIGNABLE", "CREATED")
+	var loud *OutOfOrder
+	if err := give(t.Context(), m.pool, tenant, contracts.OrderAssigned{OrderID: order, Version: version}, m.Assigned); !errors.As(err, &loud) {
+		t.Errorf("assigned twice: %v", err)
+	}
+}
+
 func TestRepetitionAndGapsAreLoudAndCountNothing(t *testing.T) {
 	t.Parallel()
 	m, tenant, order := newModel(t), event.NewID(), event.NewID()

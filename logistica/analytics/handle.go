@@ -9,9 +9,19 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/contracts"
 )
+
+// Subscribe has the group count what happens to orders. It takes every type
+// that counts an order's versions: one left out would look like a gap.
+func (m *Model) Subscribe(g *consumer.Group) {
+	consumer.On(g, m.Created)
+	consumer.On(g, m.StatusChanged)
+	consumer.On(g, m.Assigned)
+	consumer.On(g, m.Delivered)
+}
 
 // Created counts a new order.
 func (m *Model) Created(ctx context.Context, tx pgx.Tx, e event.Of[contracts.OrderCreated]) error {
@@ -50,9 +60,18 @@ func (m *Model) StatusChanged(ctx context.Context, tx pgx.Tx, e event.Of[contrac
 	return c.send(ctx, tx)
 }
 
+// Assigned only follows the version: the state came with StatusChanged.
+func (m *Model) Assigned(ctx context.Context, tx pgx.Tx, e event.Of[contracts.OrderAssigned]) error {
+	return follow(ctx, tx, e.Envelope, e.Data.OrderID, e.Data.Version)
+}
+
 // Delivered only follows the version: the state came with StatusChanged.
 func (m *Model) Delivered(ctx context.Context, tx pgx.Tx, e event.Of[contracts.OrderDelivered]) error {
-	c, err := change(e.Envelope, e.Data.OrderID, e.Data.Version)
+	return follow(ctx, tx, e.Envelope, e.Data.OrderID, e.Data.Version)
+}
+
+func follow(ctx context.Context, tx pgx.Tx, e event.Envelope, order uuid.UUID, version int64) error {
+	c, err := change(e, order, version)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,17 @@ type Deps struct {
 	Counts    Counts
 	Streams   Streams
 
+	// What couriers need, all of it or none: without, their routes are not there.
+	Duty      Duty
+	Fleet     Fleet
+	Jobs      Jobs
+	Telemetry Telemetry
+
+	Couriers   CourierCards // names of couriers; answers have only their ids if nil
+	Reassigner Reassigner   // lets a courier go; refused if nil
+
+	Faults     Faults                     // what /v1/faults sets; nothing if nil
+	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
 	Metrics    http.Handler               // what /metrics answers
@@ -81,6 +92,9 @@ type Config struct {
 	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
 	// a quarter if zero, at least 2.
 	MaxPerCaller int
+	// MerchantsSetFaults lets every merchant's key set faults, which strike all
+	// of them: for a demonstration.
+	MerchantsSetFaults bool
 }
 
 const (
@@ -131,9 +145,16 @@ func (s *service) routes() error {
 	s.huma = humago.New(s.mux, humaConfig())
 	s.huma.UseMiddleware(s.authenticate)
 	s.orderRoutes()
+	s.assignmentRoutes()
 	s.trackRoutes()
+	s.positionRoutes()
 	s.streamRoutes()
+	s.courierRoutes()
+	s.faultRoutes()
 	s.operatorRoutes()
+	if err := s.dayRoutes(); err != nil {
+		return fmt.Errorf("api: report of a day: %w", err)
+	}
 	if err := s.documentRoutes(); err != nil {
 		return err
 	}
@@ -158,7 +179,7 @@ func humaConfig() huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"key": {Type: "http", Scheme: "bearer", Description: "The merchant's API key."},
+					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, or a courier's for what begins with /v1/courier/."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,18 +19,29 @@ type tenantKey struct{}
 // public marks the operations that ask for no key; all others do.
 var public = map[string]any{"public": true}
 
+// takes names the scopes of the keys an operation takes. One that names none
+// takes a merchant's alone: what is forgotten is shut.
+func takes(scopes ...tenants.Scope) map[string]any { return map[string]any{"scopes": scopes} }
+
+func scopesOf(op *huma.Operation) []tenants.Scope {
+	if named, ok := op.Metadata["scopes"].([]tenants.Scope); ok {
+		return named
+	}
+	return []tenants.Scope{tenants.Merchant}
+}
+
 // authenticate is huma's middleware: it lets only public operations pass
-// without a tenant, and each caller's only up to its share.
+// without a key of a scope they take, and each caller's only up to its share.
 func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := thePublic
 	if ctx.Operation().Metadata["public"] != true {
-		acting, p := s.tenant(ctx.Context(), r)
+		acting, p := s.tenant(ctx.Context(), r, scopesOf(ctx.Operation())...)
 		if p != nil {
 			p.write(w, r)
 			return
 		}
-		ctx, caller = huma.WithContext(ctx, acting), tenantOf(acting).ID.String()
+		ctx, caller = huma.WithContext(ctx, acting), callerOf(tenantOf(acting))
 	}
 	if !s.shares.take(caller) {
 		greedy().write(w, r)
@@ -38,20 +51,38 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// tenant finds who sent r, and returns ctx acting for them.
-func (s *service) tenant(ctx context.Context, r *http.Request) (context.Context, *Problem) {
+// callerOf is whose share a request takes: couriers are all of one tenant, and
+// each has one.
+func callerOf(t tenants.Tenant) string {
+	if t.Scope == tenants.Courier {
+		return t.Courier.String()
+	}
+	return t.ID.String()
+}
+
+// tenant finds who sent r, and returns ctx acting for them. The key must be of
+// one of the scopes.
+func (s *service) tenant(ctx context.Context, r *http.Request, scopes ...tenants.Scope) (context.Context, *Problem) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return ctx, problem(http.StatusUnauthorized, "Send the merchant's API key as a bearer token.")
+		return ctx, problem(http.StatusUnauthorized, fmt.Sprintf("Send an API key of scope %s as a bearer token.", either(scopes)))
 	}
 	t, err := s.Directory.Authenticate(ctx, strings.TrimSpace(key))
 	if err != nil {
 		return ctx, s.problemOf(ctx, err)
 	}
-	if t.Scope != tenants.Merchant {
-		return ctx, problem(http.StatusForbidden, "This key is not a merchant's.")
+	if !slices.Contains(scopes, t.Scope) {
+		return ctx, problem(http.StatusForbidden, fmt.Sprintf("This takes an API key of scope %s; yours is of scope %s.", either(scopes), t.Scope))
 	}
 	return context.WithValue(event.WithTenant(ctx, t.ID.String()), tenantKey{}, t), nil
+}
+
+func either(scopes []tenants.Scope) string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	return strings.Join(names, " or ")
 }
 
 // tenantOf is who ctx acts for. It panics where nobody was authenticated, which

@@ -54,7 +54,7 @@ func documentPatience(doc *huma.OpenAPI) {
 		Description: "Seconds after which to send the same request again.", Schema: &huma.Schema{Type: huma.TypeInteger},
 	}}
 	for _, item := range doc.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post} {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
 			if op == nil {
 				continue
 			}
@@ -80,7 +80,9 @@ func serveBytes(kind string, body []byte) http.HandlerFunc {
 func docsOperations(doc *huma.OpenAPI) []docsOperation {
 	var ops []docsOperation
 	for path, item := range doc.Paths {
-		for method, op := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post} {
+		for method, op := range map[string]*huma.Operation{
+			http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
+		} {
 			if op != nil {
 				ops = append(ops, docsOperation{method, path, op.Summary, op.Description, op.Metadata["public"] == true, statuses(op)})
 			}

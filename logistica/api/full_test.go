@@ -57,7 +57,7 @@ func TestAFullOutboxAsksForPatience(t *testing.T) {
 	if s, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || s < 1 || s > 60 {
 		t.Errorf("Retry-After: %q", refused.header.Get("Retry-After"))
 	}
-	move := m.ask(t, "POST", "/v1/orders/"+o.ID.String()+"/transitions", `{"to":"ASSIGNING"}`)
+	move := m.ask(t, "POST", "/v1/orders/"+o.ID.String()+"/transitions", `{"to":"CANCELLED"}`)
 	if p := move.problem(t, http.StatusTooManyRequests); p.Type != "/docs#outbox-full" || move.header.Get("Retry-After") == "" {
 		t.Errorf("%s", move.body)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/tenants"
 )
@@ -23,6 +24,8 @@ func TestAnotherTenantsOrderDoesNotExist(t *testing.T) {
 		{"POST", "/v1/orders/ID/transitions", `{"to":"CANCELLED"}`},
 		{"POST", "/v1/orders/ID/transitions", `{"to":"DELIVERED"}`},
 		{"POST", "/v1/orders/ID/transitions", `{"to":"CANCELLED","expected_version":9}`},
+		{"POST", "/v1/orders/ID/reassign", ""},
+		{"POST", "/v1/orders/ID/delivery-code/reset", ""},
 	} {
 		foreign := theirs.ask(t, c.method, strings.Replace(c.path, "ID", o.ID.String(), 1), c.body).problem(t, http.StatusNotFound)
 		unknown := theirs.ask(t, c.method, strings.Replace(c.path, "ID", uuid.NewString(), 1), c.body).problem(t, http.StatusNotFound)
@@ -74,6 +77,9 @@ var locked = []struct{ method, path string }{
 	{"GET", "/v1/orders/counts"},
 	{"GET", "/v1/orders/" + uuid.NewString()},
 	{"POST", "/v1/orders/" + uuid.NewString() + "/transitions"},
+	{"POST", "/v1/orders/" + uuid.NewString() + "/reassign"},
+	{"POST", "/v1/orders/" + uuid.NewString() + "/delivery-code/reset"},
+	{"GET", "/v1/reports/day.csv"},
 	{"GET", "/v1/events"},
 	{"GET", "/v1/me"},
 }
@@ -114,12 +120,15 @@ func TestARevokedKeyOpensNothing(t *testing.T) {
 func TestACouriersKeyIsNoMerchants(t *testing.T) {
 	t.Parallel()
 	m := newBed(t).merchant(t, "Padaria")
-	key, _, err := m.directory.IssueKey(t.Context(), m.id, tenants.Courier)
+	key, _, err := m.directory.IssueCourierKey(t.Context(), event.NewID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range locked {
-		m.bed.ask(t, c.method, c.path, orderBody, "Authorization", "Bearer "+key).problem(t, http.StatusForbidden)
+		p := m.bed.ask(t, c.method, c.path, orderBody, "Authorization", "Bearer "+key).problem(t, http.StatusForbidden)
+		if !strings.Contains(p.Detail, "scope merchant") {
+			t.Errorf("%s: %s", c.path, p.Detail)
+		}
 	}
 }
 
@@ -158,7 +167,11 @@ func TestATrackingLinkShowsThePublicPartAndNoMore(t *testing.T) {
 		if got.State != "ASSIGNED" || got.Version != 3 || got.Merchant != "Padaria" || len(got.Items) != 2 || len(got.Timeline) != 3 || got.Timeline[2].State != "ASSIGNED" {
 			t.Errorf("%s: %+v", name, got)
 		}
-		shown := moment.ReplaceAllString(string(a.body), "") // of which any digits may be a part
+		if got.DeliveryCode != o.DeliveryCode || o.DeliveryCode == "" {
+			t.Errorf("%s: the customer sees the code %q of %q", name, got.DeliveryCode, o.DeliveryCode)
+		}
+		shown := moment.ReplaceAllString(string(a.body), "") // of which any digits may be a part, as of the code
+		shown = strings.Replace(shown, `"delivery_code":"`+o.DeliveryCode+`"`, "", 1)
 		for _, secret := range []string{"Ana", "91234", "Paulista", "1578", "01310", "Portaria", "Augusta", "315", "total", "price", "-23", o.ID.String(), ours.id.String(), o.TrackingToken} {
 			if strings.Contains(shown, secret) {
 				t.Errorf("%s: shows %q: %s", name, secret, a.body)

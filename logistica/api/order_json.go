@@ -45,7 +45,8 @@ type NewOrder struct {
 type Order struct {
 	ID            uuid.UUID  `json:"id" format:"uuid"`
 	State         string     `json:"state" doc:"Where it stands."`
-	Allowed       []string   `json:"allowed" nullable:"false" doc:"Where it may go from here."`
+	OpenDelivery  string     `json:"open_delivery_state" doc:"The state by its name in Open Delivery 1.3."`
+	Allowed       []string   `json:"allowed" nullable:"false" doc:"Where the merchant may take it from here."`
 	Version       int64      `json:"version" doc:"Counts its events."`
 	TrackingToken string     `json:"tracking_token" doc:"Opens the public view; whoever has it may look."`
 	TrackingURL   string     `json:"tracking_url" format:"uri-reference" doc:"The customer's page."`
@@ -58,6 +59,23 @@ type Order struct {
 	PromisedAt    *time.Time `json:"promised_at,omitempty"`
 	CreatedAt     time.Time  `json:"created_at"`
 	UpdatedAt     time.Time  `json:"updated_at"`
+
+	Attempt      int32        `json:"attempt" doc:"Which search for a courier this is, from 1."`
+	Courier      *CourierCard `json:"courier,omitempty" doc:"Who carries it."`
+	PickupETA    *time.Time   `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
+	DeliveryETA  *time.Time   `json:"delivery_eta,omitempty" doc:"When the courier is expected at the customer."`
+	DistanceM    *int64       `json:"distance_m,omitempty" doc:"To be driven, in metres, estimated."`
+	Fee          *Fee         `json:"fee,omitempty" doc:"What the platform bills for this attempt, while that stands."`
+	DeliveryCode string       `json:"delivery_code" doc:"Four digits that the customer tells the courier. Not for the courier's eyes."`
+	CodeTries    int32        `json:"delivery_code_tries" doc:"How often the courier gave a wrong one; after five none is taken until the merchant resets that."`
+	Proof        string       `json:"proof,omitempty" doc:"What showed the delivery: CODE or MERCHANT."`
+}
+
+// Fee is the platform's fee for an order.
+type Fee struct {
+	ID       uuid.UUID `json:"id" format:"uuid"`
+	Amount   int64     `json:"amount" doc:"Centavos."`
+	Currency string    `json:"currency"`
 }
 
 func (n NewOrder) domain() orders.NewOrder {
@@ -74,16 +92,41 @@ func (n NewOrder) domain() orders.NewOrder {
 	return d
 }
 
-func orderJSON(o orders.Order) Order {
+// orderJSON is an order with its courier as cards know them.
+func orderJSON(o orders.Order, cards map[uuid.UUID]CourierCard) Order {
 	items := make([]Item, len(o.Items))
 	for i, item := range o.Items {
 		items[i] = Item(item)
 	}
-	return Order{
-		ID: o.ID, State: string(o.State), Allowed: names(orders.Allowed(o.State)), Version: o.Version,
+	out := Order{
+		ID: o.ID, State: string(o.State), OpenDelivery: orders.OpenDelivery(o.State),
+		Allowed: names(orders.Allowed(o.State, orders.Merchant)), Version: o.Version,
 		TrackingToken: o.TrackingToken, TrackingURL: "/track/" + o.TrackingToken,
 		Pickup: Place(o.Pickup), Dropoff: Place(o.Dropoff), Customer: Customer(o.Customer),
 		Items: items, Total: o.Total, Currency: o.Currency, PromisedAt: o.PromisedAt,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Attempt: o.Attempt, DistanceM: o.DistanceM,
+		DeliveryCode: string(o.Code), CodeTries: o.CodeTries, Proof: o.Proof,
 	}
+	out.assign(o, cards)
+	return out
+}
+
+// assign adds what is known of the attempt that counts.
+func (out *Order) assign(o orders.Order, cards map[uuid.UUID]CourierCard) {
+	a := o.Assignment
+	if id, amount, currency, standing := a.Fee(); standing {
+		out.Fee = &Fee{id, amount, currency}
+	}
+	if o.Courier == uuid.Nil {
+		return
+	}
+	card := cards[o.Courier]
+	card.ID = o.Courier
+	if a != nil {
+		out.PickupETA, out.DeliveryETA = a.PickupETA, a.DeliveryETA
+		if card.Vehicle == "" && a.Vehicle != nil {
+			card.Vehicle = *a.Vehicle
+		}
+	}
+	out.Courier = &card
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -37,7 +38,7 @@ func (s *service) orderRoutes() {
 	route(s, huma.Operation{
 		OperationID: "move-order", Method: http.MethodPost, Path: "/v1/orders/{id}/transitions",
 		Summary: "Move an order to another state", Errors: []int{400, 401, 404, 409, 413, 415, 422, 429, 503},
-		Description: "A forbidden transition answers 409 with from and allowed.",
+		Description: describeMoves(),
 	}, s.moveOrder)
 	route(s, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/v1/me",
@@ -87,7 +88,7 @@ func (s *service) createOrder(ctx context.Context, in *createInput) (*createOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &createOutput{Location: "/v1/orders/" + o.ID.String(), Body: orderJSON(o)}
+	out := &createOutput{Location: "/v1/orders/" + o.ID.String(), Body: orderJSON(o, s.cardsOf(ctx, o))}
 	if repeated {
 		out.Replayed = "true"
 	}
@@ -110,6 +111,21 @@ func (p OrderPath) order() (uuid.UUID, error) {
 
 type orderOutput struct{ Body Order }
 
+func (s *service) orderAnswer(ctx context.Context, o orders.Order) *orderOutput {
+	return &orderOutput{orderJSON(o, s.cardsOf(ctx, o))}
+}
+
+// cardsOf asks once for the couriers of orders of one tenant.
+func (s *service) cardsOf(ctx context.Context, list ...orders.Order) map[uuid.UUID]CourierCard {
+	var ids []uuid.UUID
+	for _, o := range list {
+		if o.Courier != uuid.Nil && !slices.Contains(ids, o.Courier) {
+			ids = append(ids, o.Courier)
+		}
+	}
+	return s.cards(ctx, tenantOf(ctx).ID, ids)
+}
+
 func (s *service) getOrder(ctx context.Context, in *OrderPath) (*orderOutput, error) {
 	id, err := in.order()
 	if err != nil {
@@ -119,7 +135,7 @@ func (s *service) getOrder(ctx context.Context, in *OrderPath) (*orderOutput, er
 	if err != nil {
 		return nil, err
 	}
-	return &orderOutput{orderJSON(o)}, nil
+	return s.orderAnswer(ctx, o), nil
 }
 
 // Transition is the body that moves an order.
@@ -145,7 +161,7 @@ func (s *service) moveOrder(ctx context.Context, in *moveInput) (*orderOutput, e
 	if err != nil {
 		return nil, err
 	}
-	return &orderOutput{orderJSON(o)}, nil
+	return s.orderAnswer(ctx, o), nil
 }
 
 type listInput struct {
@@ -179,10 +195,10 @@ func (s *service) listOrders(ctx context.Context, in *listInput) (*listOutput, e
 	if err != nil {
 		return nil, err
 	}
-	out := &listOutput{}
+	out, cards := &listOutput{}, s.cardsOf(ctx, list...)
 	out.Body.Orders = make([]Order, len(list))
 	for i, o := range list {
-		out.Body.Orders[i] = orderJSON(o)
+		out.Body.Orders[i] = orderJSON(o, cards)
 	}
 	if more {
 		out.Body.Next = cursor(list[len(list)-1].ID)
@@ -204,7 +220,7 @@ func readCursor(text string) (uuid.UUID, bool) {
 	return id, err == nil && id != uuid.Nil
 }
 
-func badQuery(name, message string) error {
+func badQuery(name, message string) *Problem {
 	p := typed(http.StatusUnprocessableEntity, typeInvalid, "Invalid request", "Some parameters are not acceptable.")
 	p.Errors = []*huma.ErrorDetail{{Message: message, Location: "query." + name}}
 	return p

@@ -42,6 +42,7 @@ const (
 	typeKeyReused  = "/docs#idempotency-key-reused"
 	typeOverloaded = "/docs#overloaded"
 	typeOutboxFull = "/docs#outbox-full"
+	typeCode       = "/docs#delivery-code"
 )
 
 // MarshalJSON writes an empty allowed where an order's story has ended: left
@@ -137,6 +138,7 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	var conflict *orders.VersionConflict
 	var invalid *orders.Invalid
 	var full *outbox.OverloadError
+	var code *orders.CodeRefused
 	switch {
 	case errors.As(err, &already):
 		return already
@@ -145,10 +147,12 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	case errors.As(err, &conflict):
 		p := typed(http.StatusConflict, typeConflict, "Version conflict", conflict.Error())
 		p.From, p.Version = string(conflict.State), conflict.Current
-		p.allow(orders.Allowed(conflict.State))
+		p.allow(conflict.Allowed)
 		return p
 	case errors.As(err, &invalid):
 		return invalidProblem(invalid)
+	case errors.As(err, &code):
+		return codeProblem(code)
 	case errors.Is(err, orders.ErrNotFound), errors.Is(err, tenants.ErrNotFound):
 		return problem(http.StatusNotFound, "There is nothing here that you may see.")
 	case errors.Is(err, orders.ErrKeyReused):
@@ -163,6 +167,9 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 		return overloaded()
 	case errors.Is(err, tenants.ErrUnauthenticated):
 		return problem(http.StatusUnauthorized, "The API key is unknown or revoked.")
+	}
+	if p := courierProblem(err); p != nil {
+		return p
 	}
 	return s.ownFault(ctx, err)
 }
@@ -190,6 +197,19 @@ func forbiddenProblem(f *orders.ForbiddenTransition) *Problem {
 	p.allow(f.Allowed)
 	return p
 }
+
+// codeProblem: a code that may be given again is the request's fault, one that is
+// not taken any more a state that somebody else must change first.
+func codeProblem(c *orders.CodeRefused) *Problem {
+	if c.Left == 0 {
+		return typed(http.StatusConflict, typeCode, "Delivery code locked", sentence(c.Error()))
+	}
+	p := typed(http.StatusUnprocessableEntity, typeCode, "Delivery code refused", sentence(c.Error()))
+	p.Errors = []*huma.ErrorDetail{{Message: "Must be the customer's code", Location: "body.code"}}
+	return p
+}
+
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func (p *Problem) allow(states []orders.State) {
 	p.Allowed, p.final = names(states), len(states) == 0

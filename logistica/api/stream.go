@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/notify"
+	"github.com/waybillhq/waybill/logistica/tenants"
 )
 
 // followed is a channel and whose it is.
@@ -79,7 +80,7 @@ func (s *service) find(r *http.Request, find resolve) (followed, *Problem) {
 }
 
 func (s *service) tenantChannel(ctx context.Context, r *http.Request) (followed, *Problem) {
-	acting, refused := s.tenant(ctx, r)
+	acting, refused := s.tenant(ctx, r, tenants.Merchant)
 	if refused != nil {
 		return followed{}, refused
 	}

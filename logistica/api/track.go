@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/waybillhq/waybill/logistica/orders"
 )
@@ -19,6 +20,18 @@ type Tracking struct {
 	PromisedAt *time.Time    `json:"promised_at,omitempty"`
 	Items      []TrackedItem `json:"items" nullable:"false"`
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
+
+	DeliveryCode string           `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
+	Courier      *TrackedCourier  `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
+	Position     *TrackedPosition `json:"position,omitempty" doc:"Where the courier is, while one is out with the order."`
+	PickupETA    *time.Time       `json:"pickup_eta,omitempty" doc:"When the courier is expected at the merchant."`
+	ETA          *time.Time       `json:"eta,omitempty" doc:"When the courier is expected at the customer, by where they are once they are out."`
+}
+
+// TrackedCourier is a courier as a customer sees them.
+type TrackedCourier struct {
+	FirstName string `json:"first_name,omitempty"`
+	Vehicle   string `json:"vehicle,omitempty" doc:"MOTORBIKE, BICYCLE or CAR."`
 }
 
 // TrackedItem is a line of an order, without its price.
@@ -43,7 +56,7 @@ func (s *service) trackRoutes() {
 	route(s, huma.Operation{
 		OperationID: "track-order", Method: http.MethodGet, Path: "/v1/track/{token}",
 		Summary: "Follow an order by its tracking link", Errors: []int{404, 429, 503},
-		Description: "Public: no key, no personal data, no prices.",
+		Description: "Public: no key, no personal data of the customer, no prices. While the order is under way it has the delivery code and its courier's first name and vehicle.",
 		Security:    []map[string][]string{}, Metadata: public,
 	}, s.track)
 }
@@ -57,7 +70,26 @@ func (s *service) track(ctx context.Context, in *trackInput) (*trackOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	return &trackOutput{trackingJSON(t, merchant)}, nil
+	out := &trackOutput{trackingJSON(t, merchant)}
+	if !t.State.Ended() {
+		out.Body.DeliveryCode = string(t.Code)
+		s.trackCourier(ctx, t, &out.Body)
+	}
+	s.locate(ctx, t.OrderID, &out.Body)
+	return out, nil
+}
+
+// trackCourier adds who is on the way.
+func (s *service) trackCourier(ctx context.Context, t orders.Tracking, out *Tracking) {
+	if t.Courier == uuid.Nil {
+		return
+	}
+	card := s.cards(ctx, t.Tenant, []uuid.UUID{t.Courier})[t.Courier]
+	if card.Vehicle == "" {
+		card.Vehicle = t.Vehicle
+	}
+	out.Courier = &TrackedCourier{FirstName: firstName(card.Name), Vehicle: card.Vehicle}
+	out.PickupETA, out.ETA = t.PickupETA, t.DeliveryETA
 }
 
 func trackingJSON(t orders.Tracking, merchant string) Tracking {

@@ -55,6 +55,7 @@ func (s *Store) Create(ctx context.Context, tenant uuid.UUID, n NewOrder, key st
 func newOrder(tenant uuid.UUID, n NewOrder, total int64, now time.Time) Order {
 	return Order{
 		ID: event.NewID(), Tenant: tenant, TrackingToken: newToken(), State: Created, Version: 1,
+		Attempt: 1, firstAttempt: 1, Code: newCode(),
 		Pickup: n.Pickup, Dropoff: n.Dropoff, Customer: n.Customer,
 		Items: n.Items, Total: total, Currency: Currency, PromisedAt: n.PromisedAt,
 		CreatedAt: now, UpdatedAt: now,
@@ -83,8 +84,9 @@ const insertOrder = `INSERT INTO orders.orders (
 	tenant, id, tracking_token, state, version,
 	pickup_street, pickup_number, pickup_cep, pickup_district, pickup_lat, pickup_lng, pickup_reference,
 	dropoff_street, dropoff_number, dropoff_cep, dropoff_district, dropoff_lat, dropoff_lng, dropoff_reference,
-	customer_name, customer_phone, items, total, currency, promised_at, created_at, updated_at
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
+	customer_name, customer_phone, items, total, currency, promised_at, created_at, updated_at,
+	attempt, first_attempt, delivery_code
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
 
 // The key waits here for a concurrent request that holds it, and is refused if
 // that one committed: everything sent with it then fails too.
@@ -105,7 +107,8 @@ func (s *Store) insert(ctx context.Context, b *pgx.Batch, o Order, key string, h
 	b.Queue(insertOrder, o.Tenant, o.ID, o.TrackingToken, string(o.State), o.Version,
 		p.Street, p.Number, p.CEP, p.District, p.Lat, p.Lng, p.Reference,
 		d.Street, d.Number, d.CEP, d.District, d.Lat, d.Lng, d.Reference,
-		o.Customer.Name, o.Customer.Phone, o.Items, o.Total, o.Currency, o.PromisedAt, o.CreatedAt, o.UpdatedAt)
+		o.Customer.Name, o.Customer.Phone, o.Items, o.Total, o.Currency, o.PromisedAt, o.CreatedAt, o.UpdatedAt,
+		o.Attempt, o.firstAttempt, string(o.Code))
 	return s.outbox.Queue(ctx, b, createdEvent(o))
 }
 

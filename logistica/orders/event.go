@@ -20,7 +20,7 @@ func createdEvent(o Order) contracts.OrderCreated {
 func changedEvent(o Order, from State, m Move) contracts.OrderStatusChanged {
 	e := contracts.OrderStatusChanged{
 		OrderID: o.ID, Version: o.Version, From: contracts.OrderState(from), To: contracts.OrderState(o.State),
-		Actor: contracts.Actor(m.Actor),
+		Actor: contracts.Actor(m.Actor), Attempt: &o.Attempt,
 	}
 	if m.Reason != "" {
 		e.Reason = &m.Reason
@@ -28,8 +28,23 @@ func changedEvent(o Order, from State, m Move) contracts.OrderStatusChanged {
 	return e
 }
 
+func assignedEvent(o Order) contracts.OrderAssigned {
+	a := o.Assignment
+	return contracts.OrderAssigned{
+		OrderID: o.ID, Version: o.Version, CourierID: o.Courier, Attempt: o.Attempt,
+		FeeID: *a.FeeID, PickupETA: *a.PickupETA, DeliveryETA: *a.DeliveryETA,
+	}
+}
+
+// deliveredEvent says how the delivery was shown, never the code itself.
 func deliveredEvent(o Order) contracts.OrderDelivered {
-	return contracts.OrderDelivered{OrderID: o.ID, Version: o.Version, DurationMs: o.duration().Milliseconds()}
+	e := contracts.OrderDelivered{
+		OrderID: o.ID, Version: o.Version, DurationMs: o.duration().Milliseconds(), DistanceM: o.DistanceM,
+	}
+	if o.Proof != "" {
+		e.Proof = &o.Proof
+	}
+	return e
 }
 
 // coarse is all of a place that the log may know: it is replayable and read by

@@ -47,7 +47,13 @@ type Order struct {
 	Tenant        uuid.UUID
 	TrackingToken string // opens the public view; whoever holds it may look
 	State         State
-	Version       int64 // counts events: each transition adds one, the last of a delivery two
+	Version       int64     // counts events: each transition adds one, and one more where it assigns or delivers
+	Attempt       int32     // which search for a courier this is, from 1
+	Courier       uuid.UUID // who carries it, uuid.Nil while nobody does
+	Code          Code      // what the customer tells the courier at the door
+	CodeTries     int32     // how often it was told wrong since the merchant reset it
+	DistanceM     *int64    // to be driven, in metres, known once a courier is assigned
+	Proof         string    // what showed the delivery, [ProofCode] or [ProofMerchant]; empty before
 	Pickup        Place
 	Dropoff       Place
 	Customer      Customer
@@ -57,16 +63,27 @@ type Order struct {
 	PromisedAt    *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+
+	// Assignment is what is known of the search under way, nil while that is
+	// nothing.
+	Assignment *Assignment
+
+	firstAttempt int32 // the one that tries are counted from
 }
+
+// tries is how many searches there were since somebody asked for one.
+func (o Order) tries() int { return int(o.Attempt - o.firstAttempt + 1) }
 
 // Currency of every order: the product works in Brazil.
 const Currency = "BRL"
 
 // asCreated is the order as it was when it was made. Nothing else of an order
-// changes, so a repeated request is answered from the row itself and the
+// changes, the delivery code least of all, so a repeated request is answered from the row itself and the
 // customer's data are not kept a second time.
 func (o Order) asCreated() Order {
 	o.State, o.Version, o.UpdatedAt = Created, 1, o.CreatedAt
+	o.Attempt, o.firstAttempt, o.Courier, o.Assignment = 1, 1, uuid.Nil, nil
+	o.CodeTries, o.DistanceM, o.Proof = 0, nil, ""
 	return o
 }
 
@@ -80,6 +97,13 @@ type Tracking struct {
 	Items      []TrackedItem
 	PromisedAt *time.Time
 	Timeline   []Moment // oldest first, beginning with CREATED
+	Code       Code     // for the customer to tell at the door
+
+	// The courier, where the order has one.
+	Courier     uuid.UUID
+	Vehicle     string
+	PickupETA   *time.Time
+	DeliveryETA *time.Time
 }
 
 // TrackedItem is a line of an order without its price.

@@ -26,6 +26,7 @@ func TestListReadsNoMoreThanAPage(t *testing.T) {
 	for name, sql := range map[string]string{
 		"any state": `SELECT * FROM orders.orders WHERE tenant = $1 ORDER BY id DESC LIMIT 51`,
 		"one state": `SELECT * FROM orders.orders WHERE tenant = $1 AND state = 'CREATED' ORDER BY id DESC LIMIT 51`,
+		"a day":     `SELECT * FROM orders.orders WHERE tenant = $1 AND created_at < 'tomorrow' AND (created_at, id) > ('yesterday', 'ffffffff-0000-0000-0000-000000000000') ORDER BY created_at, id LIMIT 50`,
 		"next page": `SELECT * FROM orders.orders WHERE tenant = $1 AND id < 'ffffffff-0000-0000-0000-000000000000' ORDER BY id DESC LIMIT 51`,
 	} {
 		if plan := b.plan(t, ours, sql); strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {

@@ -14,15 +14,21 @@ import (
 const selectOrder = `SELECT tenant, id, tracking_token, state, version,
 	pickup_street, pickup_number, pickup_cep, pickup_district, pickup_lat, pickup_lng, pickup_reference,
 	dropoff_street, dropoff_number, dropoff_cep, dropoff_district, dropoff_lat, dropoff_lng, dropoff_reference,
-	customer_name, customer_phone, items, total, currency, promised_at, created_at, updated_at
+	customer_name, customer_phone, items, total, currency, promised_at, created_at, updated_at,
+	attempt, first_attempt, courier, delivery_code, code_tries, distance_m, coalesce(proof, '')
 	FROM orders.orders `
 
 func scanOrder(row pgx.Row, o *Order) error {
 	p, d := &o.Pickup, &o.Dropoff
+	var courier *uuid.UUID
 	err := row.Scan(&o.Tenant, &o.ID, &o.TrackingToken, &o.State, &o.Version,
 		&p.Street, &p.Number, &p.CEP, &p.District, &p.Lat, &p.Lng, &p.Reference,
 		&d.Street, &d.Number, &d.CEP, &d.District, &d.Lat, &d.Lng, &d.Reference,
-		&o.Customer.Name, &o.Customer.Phone, &o.Items, &o.Total, &o.Currency, &o.PromisedAt, &o.CreatedAt, &o.UpdatedAt)
+		&o.Customer.Name, &o.Customer.Phone, &o.Items, &o.Total, &o.Currency, &o.PromisedAt, &o.CreatedAt, &o.UpdatedAt,
+		&o.Attempt, &o.firstAttempt, &courier, &o.Code, &o.CodeTries, &o.DistanceM, &o.Proof)
+	if courier != nil {
+		o.Courier = *courier
+	}
 	o.CreatedAt, o.UpdatedAt = o.CreatedAt.UTC(), o.UpdatedAt.UTC()
 	if o.PromisedAt != nil {
 		*o.PromisedAt = o.PromisedAt.UTC()
@@ -38,7 +44,11 @@ func scanRow(row pgx.CollectableRow) (o Order, err error) {
 // Get reads an order of tenant; [ErrNotFound] if it has none of that id.
 func (s *Store) Get(ctx context.Context, tenant, id uuid.UUID) (o Order, err error) {
 	err = pg.InTenant(ctx, s.pool, tenant.String(), func(tx pgx.Tx) error {
-		return scanOrder(tx.QueryRow(ctx, selectOrder+`WHERE tenant = $1 AND id = $2`, tenant, id), &o)
+		var b pgx.Batch
+		b.Queue(selectOrder+`WHERE tenant = $1 AND id = $2`, tenant, id).
+			QueryRow(func(row pgx.Row) error { return scanOrder(row, &o) })
+		queueAssignment(&b, tenant, id, &o)
+		return tx.SendBatch(ctx, &b).Close()
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Order{}, ErrNotFound
@@ -74,8 +84,10 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, q Query) (list []Ord
 		if err != nil {
 			return err
 		}
-		list, err = pgx.CollectRows(rows, scanRow)
-		return err
+		if list, err = pgx.CollectRows(rows, scanRow); err != nil {
+			return err
+		}
+		return addAssignments(ctx, tx, tenant, list)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("list orders: %w", err)

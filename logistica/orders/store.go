@@ -2,13 +2,16 @@
 // to them.
 //
 // Promise: an order and the event that tells of it commit together; an order
-// moves only along the state machine ([Allowed]), each event carries its own
+// moves only along the state machine and only by who may ([Steps]), each event carries its own
 // version, and versions have no gaps. No tenant sees another's order, not even
 // that it exists: every statement names the tenant, and row-level security
 // forced on the tables refuses what a statement forgot.
 //
+// It takes part in the search for a courier by events alone: see [Store.Subscribe].
+//
 // Limits: events carry a district and a position to about a hundred metres,
-// never a name, a phone number or an address. An idempotency key is remembered
+// never a name, a phone number, an address or a delivery
+// code. An idempotency key is remembered
 // for at least [KeepKeys].
 package orders
 
@@ -34,6 +37,9 @@ type Outbox interface {
 type Config struct {
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
+	// Attempts is how many couriers are asked, one after the other, before an
+	// order is UNASSIGNABLE; 3 if zero.
+	Attempts int
 	// Sweep is how often [Store.Run] forgets expired idempotency keys, every
 	// ten minutes if zero.
 	Sweep time.Duration
@@ -41,17 +47,21 @@ type Config struct {
 
 // Store keeps orders. It is safe for concurrent use.
 type Store struct {
-	pool   *pgxpool.Pool
-	outbox Outbox
-	now    func() time.Time
-	sweep  time.Duration
+	pool     *pgxpool.Pool
+	outbox   Outbox
+	now      func() time.Time
+	attempts int
+	sweep    time.Duration
 }
 
 // New makes a store on a migrated database.
 func New(pool *pgxpool.Pool, outbox Outbox, cfg Config) *Store {
-	s := &Store{pool: pool, outbox: outbox, now: cfg.Now, sweep: cfg.Sweep}
+	s := &Store{pool: pool, outbox: outbox, now: cfg.Now, attempts: cfg.Attempts, sweep: cfg.Sweep}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.attempts == 0 {
+		s.attempts = 3
 	}
 	if s.sweep == 0 {
 		s.sweep = 10 * time.Minute
@@ -69,6 +79,7 @@ var (
 type VersionConflict struct {
 	Expected, Current int64
 	State             State
+	Allowed           []State // from State, for who asked
 }
 
 func (e *VersionConflict) Error() string {

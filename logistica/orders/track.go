@@ -23,11 +23,15 @@ func (s *Store) Track(ctx context.Context, token string) (t Tracking, err error)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		b.Queue(`SELECT set_config('waybill.tracking_token', $1, true)`, token)
-		b.Queue(`SELECT tenant, id, state, version, items, promised_at, created_at
+		b.Queue(`SELECT tenant, id, state, version, items, promised_at, created_at, delivery_code
 			FROM orders.orders WHERE tracking_token = $1`, token).QueryRow(t.scan)
 		b.Queue(`SELECT h.to_state, h.at FROM orders.transitions h
 			JOIN orders.orders o ON o.tenant = h.tenant AND o.id = h.order_id
 			WHERE o.tracking_token = $1 ORDER BY h.version`, token).Query(t.scanTimeline)
+		b.Queue(`SELECT o.courier, coalesce(a.vehicle, ''), a.pickup_eta, a.delivery_eta
+			FROM orders.orders o LEFT JOIN orders.assignments a
+				ON a.tenant = o.tenant AND a.order_id = o.id AND a.attempt = o.attempt
+			WHERE o.tracking_token = $1 AND o.courier IS NOT NULL`, token).Query(t.scanCourier)
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -42,7 +46,7 @@ func (s *Store) Track(ctx context.Context, token string) (t Tracking, err error)
 func (t *Tracking) scan(row pgx.Row) error {
 	var items []Item
 	first := Moment{State: Created}
-	if err := row.Scan(&t.Tenant, &t.OrderID, &t.State, &t.Version, &items, &t.PromisedAt, &first.At); err != nil {
+	if err := row.Scan(&t.Tenant, &t.OrderID, &t.State, &t.Version, &items, &t.PromisedAt, &first.At, &t.Code); err != nil {
 		return err
 	}
 	for _, i := range items {
@@ -64,6 +68,16 @@ func (t *Tracking) scanTimeline(rows pgx.Rows) error {
 		}
 		m.At = m.At.UTC()
 		t.Timeline = append(t.Timeline, m)
+	}
+	return rows.Err()
+}
+
+func (t *Tracking) scanCourier(rows pgx.Rows) error {
+	for rows.Next() {
+		if err := rows.Scan(&t.Courier, &t.Vehicle, &t.PickupETA, &t.DeliveryETA); err != nil {
+			return err
+		}
+		inUTC(t.PickupETA, t.DeliveryETA)
 	}
 	return rows.Err()
 }

@@ -49,10 +49,10 @@ func (d *Directory) find(ctx context.Context, hash [32]byte) (t Tenant, err erro
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		b.Queue(`SELECT set_config('waybill.key_hash', $1, true)`, hex.EncodeToString(hash[:]))
-		b.Queue(`SELECT k.key_hash, k.scope, t.id, t.name FROM tenants.api_keys k
+		b.Queue(`SELECT k.key_hash, k.scope, coalesce(k.courier, $2::uuid), t.id, t.name FROM tenants.api_keys k
 			JOIN tenants.tenants t ON t.id = k.tenant
-			WHERE k.key_hash = $1 AND k.revoked_at IS NULL`, hash[:]).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&known, &t.Scope, &t.ID, &t.Name) })
+			WHERE k.key_hash = $1 AND k.revoked_at IS NULL`, hash[:], uuid.Nil).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&known, &t.Scope, &t.Courier, &t.ID, &t.Name) })
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	switch {
@@ -60,16 +60,20 @@ func (d *Directory) find(ctx context.Context, hash [32]byte) (t Tenant, err erro
 		return Tenant{}, ErrUnauthenticated
 	case err != nil:
 		return Tenant{}, fmt.Errorf("authenticate: %w", err)
-	case subtle.ConstantTimeCompare(known, hash[:]) != 1:
+	case subtle.ConstantTimeCompare(known, hash[:]) != 1, t.Scope == Courier && t.Courier == uuid.Nil:
 		return Tenant{}, ErrUnauthenticated
 	}
 	return t, nil
 }
 
-// IssueKey makes a key for tenant. It is returned this once.
+// IssueKey makes a key for tenant. It is returned this once. A courier's names a
+// courier: see [Directory.IssueCourierKey].
 func (d *Directory) IssueKey(ctx context.Context, tenant uuid.UUID, scope Scope) (key string, id uuid.UUID, err error) {
+	if scope == Courier {
+		return "", uuid.Nil, errors.New("issue key: a key of scope courier names a courier; use IssueCourierKey")
+	}
 	key = NewKey(tenant)
-	id, err = d.putKey(ctx, tenant, key, scope)
+	id, err = d.putKey(ctx, tenant, key, scope, uuid.Nil)
 	if err != nil {
 		return "", uuid.Nil, fmt.Errorf("issue key: %w", err)
 	}
@@ -78,15 +82,16 @@ func (d *Directory) IssueKey(ctx context.Context, tenant uuid.UUID, scope Scope)
 
 var errKeyForm = errors.New("an API key has the form wb_name_secret, the secret of 43 letters and digits")
 
-func (d *Directory) putKey(ctx context.Context, tenant uuid.UUID, key string, scope Scope) (id uuid.UUID, err error) {
+// putKey keeps a key of tenant, and of courier if that is not nil.
+func (d *Directory) putKey(ctx context.Context, tenant uuid.UUID, key string, scope Scope, courier uuid.UUID) (id uuid.UUID, err error) {
 	hash, ok := hashKey(key)
 	if !ok {
 		return uuid.Nil, errKeyForm
 	}
 	id = event.NewID()
 	err = pg.InTenant(ctx, d.pool, tenant.String(), func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO tenants.api_keys (id, tenant, key_hash, scope) VALUES ($1, $2, $3, $4)`,
-			id, tenant, hash[:], string(scope))
+		_, err := tx.Exec(ctx, `INSERT INTO tenants.api_keys (id, tenant, key_hash, scope, courier)
+			VALUES ($1, $2, $3, $4, nullif($5::uuid, $6::uuid))`, id, tenant, hash[:], string(scope), courier, uuid.Nil)
 		return err
 	})
 	return id, err
@@ -131,7 +136,7 @@ func (d *Directory) Seed(ctx context.Context, id uuid.UUID, name, key string) er
 	if t.ID == id {
 		return nil
 	}
-	if _, err := d.putKey(ctx, id, key, Merchant); err != nil {
+	if _, err := d.putKey(ctx, id, key, Merchant, uuid.Nil); err != nil {
 		return fmt.Errorf("seed tenant's key: %w", err)
 	}
 	return nil

@@ -1,9 +1,11 @@
 package tenants
 
 import (
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math/big"
 	"regexp"
 	"strings"
@@ -25,8 +27,22 @@ var keyForm = regexp.MustCompile(`^wb_[0-9a-z]{1,16}_[0-9A-Za-z]{43}$`)
 func NewKey(tenant uuid.UUID) string {
 	var b [keySecret]byte
 	_, _ = rand.Read(b[:]) // never fails: the program ends when there is no randomness
-	digits := new(big.Int).SetBytes(b[:]).Text(62)
-	return keyPrefix + hex.EncodeToString(tenant[12:]) + "_" + strings.Repeat("0", secretText-len(digits)) + digits
+	return keyText(tenant, b[:])
+}
+
+// KeyFrom is a key that follows from a secret, for a demonstration whose keys
+// are the same at its next start.
+func KeyFrom(id uuid.UUID, secret [32]byte) (string, error) {
+	b, err := hkdf.Key(sha256.New, secret[:], nil, "waybill api key "+id.String(), keySecret)
+	if err != nil {
+		return "", fmt.Errorf("derive key: %w", err)
+	}
+	return keyText(id, b), nil
+}
+
+func keyText(id uuid.UUID, random []byte) string {
+	digits := new(big.Int).SetBytes(random).Text(62)
+	return keyPrefix + hex.EncodeToString(id[12:]) + "_" + strings.Repeat("0", secretText-len(digits)) + digits
 }
 
 // hashKey is what is kept of a key; ok is false if it cannot be one.

@@ -27,18 +27,19 @@ import (
 // Scope is what a key may be used for.
 type Scope string
 
-// The scopes. Only merchants are served so far.
+// The scopes. A key of scope courier names a courier and is of [Platform].
 const (
 	Merchant Scope = "merchant"
 	Courier  Scope = "courier"
 	Admin    Scope = "admin"
 )
 
-// Tenant is a merchant, as found by a key.
+// Tenant is a merchant, as found by a key, or [Platform].
 type Tenant struct {
-	ID    uuid.UUID
-	Name  string
-	Scope Scope // of the key
+	ID      uuid.UUID
+	Name    string
+	Scope   Scope     // of the key
+	Courier uuid.UUID // whom a key of scope courier names; nil for the others
 }
 
 // Errors; compare with errors.Is.

@@ -89,9 +89,11 @@ func TestRetryAfterALostAnswerFindsTheOrderAlreadyMade(t *testing.T) {
 }
 
 func TestStatusChangeIsShownAtOnceAndSettledByItsEvent(t *testing.T) {
-	ctx, _, _ := openDesk(t)
+	ctx, f, _ := openDesk(t)
 	browser.Click(ctx, t, "#create")
-	for _, to := range []string{"ASSIGNING", "ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING", "ARRIVED_AT_CUSTOMER", "DELIVERED"} {
+	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
+	f.with(func() { f.assign(firstOrder) })
+	for _, to := range []string{"PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING", "ARRIVED_AT_CUSTOMER", "DELIVERED"} {
 		browser.Click(ctx, t, `li.row button[data-to="`+to+`"]`)
 		browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="`+to+`"] .chip:not(.is-pending)') !== null`)
 	}
@@ -103,13 +105,27 @@ func TestRefusedStatusChangeSaysWhatIsAllowed(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	browser.Allow(ctx, "status of 409")
 	browser.Click(ctx, t, "#create")
-	f.with(func() { f.refuseMoves = true })
-	browser.Click(ctx, t, `li.row button[data-to="ASSIGNING"]`)
-	browser.Until[bool](ctx, t, `document.querySelector("li.row .row-note")?.textContent.includes("Possible now: Finding courier, Cancelled")`)
+	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
+	f.with(func() { f.assign(firstOrder); f.refuseMoves = true })
+	browser.Click(ctx, t, `li.row button[data-to="PICKUP_ONGOING"]`)
+	browser.Until[bool](ctx, t, `document.querySelector("li.row .row-note")?.textContent.includes("Possible now: Going to pickup, Cancelled")`)
 	browser.Screenshot(ctx, t, "desk-refused")
-	if state := browser.Eval[string](ctx, t, `document.querySelector("li.row").dataset.state`); state != "CREATED" {
+	if state := browser.Eval[string](ctx, t, `document.querySelector("li.row").dataset.state`); state != "ASSIGNED" {
 		t.Errorf("row shows %s after a refusal", state)
 	}
+}
+
+func TestWhereNobodyTookItTheMerchantSearchesAgain(t *testing.T) {
+	ctx, f, _ := openDesk(t)
+	browser.Click(ctx, t, "#create")
+	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
+	if n := browser.Eval[int](ctx, t, `document.querySelectorAll("li.row button[data-to]").length`); n != 1 {
+		t.Errorf("%d steps offered while a courier is looked for, want the cancellation alone", n)
+	}
+	f.with(func() { f.move(f.orders[firstOrder], "UNASSIGNABLE") })
+	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="UNASSIGNABLE"] button.step[data-to="CREATED"]')?.textContent === "Search again"`)
+	browser.Click(ctx, t, `li.row button[data-to="CREATED"]`)
+	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="CREATED"] .chip:not(.is-pending)') !== null`)
 }
 
 func TestCancellingAsksFirst(t *testing.T) {
@@ -167,7 +183,7 @@ func TestFilterShowsOneState(t *testing.T) {
 	browser.Click(ctx, t, "#create")
 	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelectorAll("li.row[data-ms]").length === 2`)
-	f.with(func() { f.move(f.orders["01940000-0000-7000-8000-000000000001"], "ASSIGNING") })
+	f.with(func() { f.move(f.orders[firstOrder], "ASSIGNING") })
 	browser.Click(ctx, t, `[data-filter="ASSIGNING"]`)
 	browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length === 1 && document.querySelector("li.row").dataset.state === "ASSIGNING"`)
 	browser.Click(ctx, t, `[data-filter=""]`)
@@ -192,7 +208,7 @@ func TestKeyIsTypedKeptForTheTabAndLeavesTheAddress(t *testing.T) {
 }
 
 func TestTheWholeDeskWorksByKeyboard(t *testing.T) {
-	ctx, _, _ := openDesk(t)
+	ctx, f, _ := openDesk(t)
 	browser.Press(ctx, t, kb.Tab)
 	if first := browser.Eval[string](ctx, t, `document.activeElement.className`); first != "skip" {
 		t.Errorf("the first Tab reaches %q, want the skip link", first)
@@ -200,11 +216,13 @@ func TestTheWholeDeskWorksByKeyboard(t *testing.T) {
 	tabTo(ctx, t, `document.activeElement.id === "create"`)
 	browser.Press(ctx, t, kb.Enter)
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
-	tabTo(ctx, t, `document.activeElement.dataset?.to === "ASSIGNING"`)
+	f.with(func() { f.assign(firstOrder) })
+	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="ASSIGNED"] button[data-to="PICKUP_ONGOING"]') !== null`)
+	tabTo(ctx, t, `document.activeElement.dataset?.to === "PICKUP_ONGOING"`)
 	browser.Press(ctx, t, kb.Enter)
-	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="ASSIGNING"] button[data-to="ASSIGNED"]:not([aria-disabled])') !== null`)
+	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="PICKUP_ONGOING"] button[data-to="ARRIVED_AT_MERCHANT"]:not([aria-disabled])') !== null`)
 	browser.Press(ctx, t, kb.Enter) // the focus has stayed on the step forward
-	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="ASSIGNED"]') !== null && document.activeElement.dataset.to === "PICKUP_ONGOING"`)
+	browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="ARRIVED_AT_MERCHANT"]') !== null && document.activeElement.dataset.to === "PICKED_UP"`)
 	tabTo(ctx, t, `document.activeElement.classList.contains("track-link")`)
 }
 

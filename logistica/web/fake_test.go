@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/waybillhq/waybill/logistica/orders"
 )
 
 // fake speaks the API's HTTP as the pages need it, with faults that a test
@@ -32,13 +34,16 @@ type fake struct {
 	creationKeys []string // every Idempotency-Key seen on POST /v1/orders
 }
 
-var allowed = map[string][]string{
-	"CREATED": {"ASSIGNING", "CANCELLED"}, "ASSIGNING": {"ASSIGNED", "CREATED", "UNASSIGNABLE", "CANCELLED"},
-	"ASSIGNED": {"PICKUP_ONGOING", "CANCELLED"}, "PICKUP_ONGOING": {"ARRIVED_AT_MERCHANT", "CANCELLED"},
-	"ARRIVED_AT_MERCHANT": {"PICKED_UP", "CANCELLED"}, "PICKED_UP": {"DELIVERY_ONGOING", "FAILED"},
-	"DELIVERY_ONGOING": {"ARRIVED_AT_CUSTOMER", "FAILED"}, "ARRIVED_AT_CUSTOMER": {"DELIVERED", "FAILED"},
-	"FAILED": {"RETURNING"}, "RETURNING": {"RETURNED"}, "UNASSIGNABLE": {"CANCELLED"},
-}
+// allowed is what the API offers a merchant.
+var allowed = func() map[string][]string {
+	all := map[string][]string{}
+	for _, from := range orders.States() {
+		for _, to := range orders.Allowed(from, orders.Merchant) {
+			all[string(from)] = append(all[string(from)], string(to))
+		}
+	}
+	return all
+}()
 
 const testKey = "wb_test_0123456789abcdef"
 
@@ -149,7 +154,8 @@ func totalOf(items any) (sum float64) {
 
 func (f *fake) transition(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		To string `json:"to"`
+		To       string `json:"to"`
+		Expected int    `json:"expected_version"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		problem(w, 400, map[string]any{"detail": err.Error()})
@@ -163,8 +169,15 @@ func (f *fake) transition(w http.ResponseWriter, r *http.Request) {
 		problem(w, 409, map[string]any{"title": "Conflict", "detail": "an order that is " + from + " cannot become " + body.To, "from": from, "allowed": allowed[from]})
 		return
 	}
+	if body.Expected != 0 && body.Expected != order["version"] {
+		problem(w, 409, map[string]any{"title": "Version conflict", "detail": fmt.Sprintf("order is at version %v", order["version"]), "from": from, "allowed": allowed[from]})
+		return
+	}
 	answer(w, 200, f.move(order, body.To))
 }
+
+// assign has an order get its courier, as the saga does. Call with mu held.
+func (f *fake) assign(id string) { f.move(f.move(f.orders[id], "ASSIGNING"), "ASSIGNED") }
 
 // move changes an order's state. Call with mu held.
 func (f *fake) move(before map[string]any, to string) map[string]any {
@@ -178,6 +191,12 @@ func (f *fake) move(before map[string]any, to string) map[string]any {
 	id, _ := order["id"].(string)
 	f.orders[id] = order
 	f.publish("OrderStatusChanged", order, map[string]any{"order_id": id, "version": version + 1, "from": from, "to": to})
+	if to == "ASSIGNED" {
+		order = maps.Clone(order)
+		order["version"] = version + 2
+		f.orders[id] = order
+		f.publish("OrderAssigned", order, map[string]any{"order_id": id, "version": version + 2})
+	}
 	return order
 }
 

@@ -38,6 +38,8 @@ var mimeTypes = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".svg":  "image/svg+xml",
 	".md":   "text/plain; charset=utf-8",
+
+	".geojson": "application/geo+json",
 }
 
 // buildMark in a page stands for the hash of all assets. Imports are relative,

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/waybillhq/waybill/test/browser"
@@ -21,6 +22,15 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// offered is what the API lets a merchant do, as a script's object.
+func offered() string {
+	text, err := json.Marshal(allowed)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 var claims = map[string]string{
 	"both languages have the same strings with the same places": `
 		const { strings: { en, pt } } = await import("/assets/js/strings.js");
@@ -35,6 +45,17 @@ var claims = map[string]string{
 		const { states } = await import("/assets/js/states.js");
 		const { strings } = await import("/assets/js/strings.js");
 		for (const s of states) for (const kind of ["state", "do", "for"]) if (!strings.en[kind + "." + s]) wrong.push(kind + "." + s);`,
+
+	"until the API has spoken the desk offers what it would": `
+		const { allowedFrom, states } = await import("/assets/js/states.js");
+		const api = ` + offered() + `;
+		for (const s of states) if ([...allowedFrom(s)].sort().join() !== [...(api[s] ?? [])].sort().join()) wrong.push(s + " offers " + allowedFrom(s));`,
+
+	"the event of an assignment takes the row to its version": `
+		const { fromEvent, merge } = await import("/assets/js/order.js");
+		const event = (type, sequence, data) => fromEvent({ type: "logistica.orders." + type, subject: "o", sequence, data });
+		const row = merge(event("OrderStatusChanged", 3, { to: "ASSIGNED" }), event("OrderAssigned", 4, {}));
+		if (row.version !== 4 || row.state !== "ASSIGNED") wrong.push(JSON.stringify(row));`,
 
 	"language is the stored one, else the first known, else English": `
 		const { detect } = await import("/assets/js/i18n.js");

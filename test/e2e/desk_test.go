@@ -85,11 +85,12 @@ func TestOneClickIsInPostgresTheLogTheReadModelAndEveryDesk(t *testing.T) {
 	eventually(t, "the read model counts it", func() bool { return counts(t, w)["CREATED"] == 1 })
 	browser.Until[bool](second, t, `document.querySelector('[data-filter="CREATED"] b')?.textContent === "1"`)
 
-	browser.Click(second, t, `li.row button[data-to="ASSIGNING"]`)
-	shows(desk, t, map[string]string{id: "ASSIGNING"})
+	move(t, w, id, proc.Search...)
+	browser.Click(second, t, `li.row button[data-to="PICKUP_ONGOING"]`)
+	shows(desk, t, map[string]string{id: "PICKUP_ONGOING"})
 	eventually(t, "the read model follows", func() bool {
 		n := counts(t, w)
-		return n["ASSIGNING"] == 1 && n["CREATED"] == 0
+		return n["PICKUP_ONGOING"] == 1 && n["CREATED"] == 0
 	})
 }
 
@@ -99,14 +100,16 @@ func TestDeskIsWorkedByKeyboardAlone(t *testing.T) {
 	tabTo(desk, t, `document.activeElement.id === "create"`)
 	browser.Press(desk, t, kb.Enter)
 	id := confirmed(desk, t)
-	for _, to := range []string{"ASSIGNING", "ASSIGNED"} {
+	move(t, w, id, proc.Search...)
+	shows(desk, t, map[string]string{id: "ASSIGNED"})
+	for _, to := range []string{"PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"} {
 		if browser.Eval[string](desk, t, `document.activeElement.dataset.to ?? ""`) != to { // the focus stays on the step forward
 			tabTo(desk, t, `document.activeElement.dataset.to === "`+to+`"`)
 		}
 		browser.Press(desk, t, kb.Enter)
 		browser.Until[bool](desk, t, `document.querySelector('li.row[data-state="`+to+`"] .chip:not(.is-pending)') !== null`)
 	}
-	if o := read(t, w, id); o.State != "ASSIGNED" || o.Version != 3 {
+	if o := read(t, w, id); o.State != "ARRIVED_AT_MERCHANT" || o.Version != 5 {
 		t.Errorf("in Postgres: %+v", o)
 	}
 }

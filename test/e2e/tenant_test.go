@@ -40,7 +40,7 @@ func TestMerchantSeesNothingOfAnother(t *testing.T) {
 
 	path := "/v1/orders/" + o.ID
 	ask(t, w, other, http.MethodGet, path, "", http.StatusNotFound, nil)
-	ask(t, w, other, http.MethodPost, path+"/transitions", `{"to":"ASSIGNING"}`, http.StatusNotFound, nil)
+	ask(t, w, other, http.MethodPost, path+"/transitions", `{"to":"CANCELLED"}`, http.StatusNotFound, nil)
 	var list struct{ Orders []order }
 	if ask(t, w, other, http.MethodGet, "/v1/orders", "", http.StatusOK, &list); len(list.Orders) != 0 {
 		t.Errorf("listed to another merchant: %+v", list.Orders)

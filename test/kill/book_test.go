@@ -36,7 +36,7 @@ func open(t *testing.T, w *proc.Waybill) *book {
 	t.Cleanup(func() { _ = db.Close(context.Background()) })
 	b := &book{t: t, w: w, db: db, orders: map[string]int64{}, events: map[string][]int64{}, ids: map[uuid.UUID]bool{}}
 	// The tables are row-level secured: look as the one tenant there is.
-	b.exec(`SELECT set_config($1, '0190f5e0-0000-7000-8000-000000000001', false)`, pg.TenantSetting)
+	b.exec(`SELECT set_config($1, $2, false)`, pg.TenantSetting, proc.DemoTenant.String())
 	return b
 }
 

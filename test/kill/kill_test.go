@@ -105,6 +105,9 @@ type order struct {
 func (s *shop) trade(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		o, ok := s.do(ctx, "/v1/orders", proc.Order, http.StatusCreated)
+		if ok && r.IntN(2) == 0 {
+			o, ok = s.assign(ctx, o)
+		}
 		for ok && len(o.Allowed) > 0 && r.IntN(3) > 0 {
 			to := o.Allowed[r.IntN(len(o.Allowed))]
 			body := fmt.Sprintf(`{"to":%q,"expected_version":%d}`, to, o.Version)
@@ -113,6 +116,18 @@ func (s *shop) trade(ctx context.Context, r *rand.Rand) {
 			}
 		}
 	}
+}
+
+// assign moves an order to where a merchant moves it on. What was committed
+// before its answer was lost is in the table, as all that others wrote.
+func (s *shop) assign(ctx context.Context, o order) (order, bool) {
+	version, err := s.w.AsSystem(ctx, o.ID, proc.Search...)
+	if err != nil {
+		return o, false
+	}
+	o.Version, o.Allowed = version, []string{"PICKUP_ONGOING", "CANCELLED"}
+	s.note(o)
+	return o, true
 }
 
 // do posts until there is an answer. It is false where the answer is that it

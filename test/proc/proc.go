@@ -60,7 +60,7 @@ func Up(t testing.TB, args ...string) *Waybill {
 // New prepares what Up starts without starting it.
 func New(t testing.TB, args ...string) *Waybill {
 	t.Helper()
-	w := prepare(t, "up", append([]string{"--listen", Free(t), "--postgres-port", Port(Free(t))}, args...)...)
+	w := prepare(t, "up", append([]string{"--no-sim", "--listen", Free(t), "--postgres-port", Port(Free(t))}, args...)...)
 	if brokertest.Kafka() {
 		e := brokertest.New(t)
 		w.Env = append(w.Env, "WAYBILL_KAFKA_BROKERS="+e.Brokers[0])

@@ -19,6 +19,8 @@ export function fromEvent(event) {
       return { ...known, ...created(data), state: "CREATED", created_at: event.time };
     case prefix + "OrderStatusChanged":
       return { ...known, state: data.to };
+    case prefix + "OrderAssigned": // takes a version of its own, which the next move must know
+      return { ...known, state: "ASSIGNED" };
     case prefix + "OrderDelivered":
       return { ...known, state: "DELIVERED" };
     default:

@@ -9,10 +9,11 @@ export const path = [
 
 export const states = [...path, "UNASSIGNABLE", "CANCELLED", "FAILED", "RETURNING", "RETURNED"];
 
+// What a merchant may make of an order. Finding a courier happens by itself.
 const next = {
-  CREATED: ["ASSIGNING", "CANCELLED"],
-  ASSIGNING: ["ASSIGNED", "CREATED", "UNASSIGNABLE", "CANCELLED"],
-  UNASSIGNABLE: ["CANCELLED"],
+  CREATED: ["CANCELLED"],
+  ASSIGNING: ["CANCELLED"],
+  UNASSIGNABLE: ["CREATED", "CANCELLED"],
   ASSIGNED: ["PICKUP_ONGOING", "CANCELLED"],
   PICKUP_ONGOING: ["ARRIVED_AT_MERCHANT", "CANCELLED"],
   ARRIVED_AT_MERCHANT: ["PICKED_UP", "CANCELLED"],

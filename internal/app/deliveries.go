@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/waybillhq/waybill/consumer"
+	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/assign"
+	"github.com/waybillhq/waybill/logistica/billing"
+	"github.com/waybillhq/waybill/logistica/couriers"
+	"github.com/waybillhq/waybill/logistica/dispatch"
+	"github.com/waybillhq/waybill/logistica/faults"
+	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tracking"
+	"github.com/waybillhq/waybill/saga"
+)
+
+// moduleWorkers is how many events of a module are handled at once. Its handlers
+// are nothing but SQL, on few connections.
+const moduleWorkers = 4
+
+// group is a module's: named as its role, on its pool.
+func (a *App) group(p *product, role string) *consumer.Group {
+	return consumer.New(
+		consumer.Deps{DB: a.dbOf(role), Owner: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
+		consumer.Config{Group: role, Workers: moduleWorkers, Metrics: a.metrics, Logger: a.log})
+}
+
+// startOrders has orders react to what the other modules do.
+func (a *App) startOrders(ctx context.Context, p *product) {
+	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
+	g := a.group(p, RoleOrders)
+	store.Subscribe(g)
+	a.stack.run(ctx, "orders housekeeping", store.Run)
+	a.stack.run(ctx, RoleOrders, g.Run)
+}
+
+func (a *App) startCouriers(ctx context.Context, p *product) {
+	m := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
+	g := a.group(p, RoleCouriers)
+	m.Subscribe(g)
+	assign.ReactCouriers(g, m)
+	a.stack.run(ctx, "couriers' deadlines", m.Run)
+	a.stack.run(ctx, RoleCouriers, g.Run)
+}
+
+func (a *App) startBilling(ctx context.Context, p *product) {
+	l := billing.New(a.dbOf(RoleBilling), p.outbox, billing.Config{Faults: a.faultFlags(ctx)})
+	g := a.group(p, RoleBilling)
+	l.Subscribe(g)
+	assign.ReactBilling(g, l)
+	a.stack.run(ctx, RoleBilling, g.Run)
+}
+
+func (a *App) startDispatch(ctx context.Context, p *product) {
+	d := dispatch.New(a.dbOf(RoleDispatch), p.outbox, dispatch.Config{Faults: a.faultFlags(ctx)})
+	g := a.group(p, RoleDispatch)
+	d.Subscribe(g)
+	a.stack.run(ctx, RoleDispatch, g.Run)
+}
+
+// startTracking keeps where couriers are.
+func (a *App) startTracking(ctx context.Context, p *product) {
+	t := tracking.New(a.dbOf(RoleTracking), tracking.Config{})
+	g := a.group(p, RoleTracking)
+	t.Subscribe(g)
+	a.stack.run(ctx, "old positions", t.Run)
+	a.stack.run(ctx, RoleTracking, g.Run)
+}
+
+// startSaga watches over assignments.
+func (a *App) startSaga(ctx context.Context, p *product) error {
+	o, err := saga.New(
+		saga.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder, Outbox: p.outbox},
+		saga.Config{Workers: moduleWorkers, Metrics: a.metrics, Logger: a.log},
+		assign.Saga(assign.Config{}))
+	if err != nil {
+		return err
+	}
+	a.stack.run(ctx, RoleSaga, o.Run)
+	return nil
+}
+
+// faultFlags are one for the whole program.
+func (a *App) faultFlags(ctx context.Context) *faults.Flags {
+	if a.faults == nil {
+		a.faults = faults.New(a.engines.db, faults.Config{Logger: a.log})
+		a.stack.run(ctx, "faults", a.faults.Run)
+		if a.engines.suspend != nil {
+			a.stack.run(ctx, "outages on purpose", a.followOutage)
+		}
+	}
+	return a.faults
+}
+
+// followOutage suspends a broker of our own while the fault for that is set.
+// When it stops, so does the outage: what is to be published yet must get out.
+func (a *App) followOutage(ctx context.Context) error {
+	defer a.engines.suspend(false)
+	turn := time.NewTicker(200 * time.Millisecond)
+	defer turn.Stop()
+	down := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-turn.C:
+		}
+		if want := a.faults.Value(faults.BrokerDown) > 0; want != down {
+			down = want
+			a.log.WarnContext(ctx, "outage of the broker, on purpose", "down", down)
+			a.engines.suspend(down)
+		}
+	}
+}
+
+// cards shows a merchant's couriers as orders name them.
+type cards struct{ *couriers.Module }
+
+func (c cards) Cards(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]api.CourierCard, error) {
+	linked, err := c.Linked(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	out := map[uuid.UUID]api.CourierCard{}
+	for _, l := range linked {
+		if wanted[l.ID] {
+			out[l.ID] = api.CourierCard{ID: l.ID, Name: l.Name, Vehicle: string(l.Vehicle)}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,15 @@
+package billing
+
+import (
+	"embed"
+
+	"github.com/waybillhq/waybill/pg"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migration is this package's tables.
+func Migration() pg.Migration {
+	return pg.Migration{Package: "billing", Schema: "billing", Files: migrations}
+}
