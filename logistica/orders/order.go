@@ -78,8 +78,8 @@ func (o Order) tries() int { return int(o.Attempt - o.firstAttempt + 1) }
 const Currency = "BRL"
 
 // asCreated is the order as it was when it was made. Nothing else of an order
-// changes, the delivery code least of all, so a repeated request is answered from the row itself and the
-// customer's data are not kept a second time.
+// changes, its code included, so a repeated request is answered from the row
+// itself and the customer's data are not kept a second time.
 func (o Order) asCreated() Order {
 	o.State, o.Version, o.UpdatedAt = Created, 1, o.CreatedAt
 	o.Attempt, o.firstAttempt, o.Courier, o.Assignment = 1, 1, uuid.Nil, nil
