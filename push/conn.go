@@ -22,7 +22,8 @@ type conn struct {
 
 	mu        sync.Mutex
 	queue     [][]byte
-	end       []byte // last bytes to write, set once, when the connection is to end
+	names     []string // of queue's entries, "" of what must not be left out; nil while all are so
+	end       []byte   // last bytes to write, set once, when the connection is to end
 	ended     bool
 	interrupt func(time.Time) // sets the write deadline; nil once the request is over
 }
@@ -31,19 +32,49 @@ func newConn(limit int) *conn {
 	return &conn{spoke: -1, limit: limit, wake: make(chan struct{}, 1)}
 }
 
-// offer queues b; it reports false when the client is too far behind.
-func (c *conn) offer(b []byte) bool {
+// offer queues b, the newest of name unless that is empty; it reports false when
+// the client is too far behind.
+func (c *conn) offer(b []byte, name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return true
 	}
 	if len(c.queue) >= c.limit {
-		return false
+		if c.thin(name); len(c.queue) >= c.limit {
+			return false
+		}
+	}
+	if name != "" && c.names == nil {
+		c.names = make([]string, len(c.queue), len(c.queue)+smallQueue)
+	}
+	if c.names != nil {
+		c.names = append(c.names, name)
 	}
 	c.queue = append(c.queue, b)
 	c.signal()
 	return true
+}
+
+// thin drops what is not the newest of its name any more, next being the name of
+// what comes: somebody who reads slowly sees the same in the end. What is left
+// keeps its order, so that each id still says what was sent before it.
+func (c *conn) thin(next string) {
+	if c.names == nil {
+		return
+	}
+	newer := map[string]bool{next: true}
+	at := len(c.queue)
+	for i := len(c.queue) - 1; i >= 0; i-- {
+		name := c.names[i]
+		if name != "" && newer[name] {
+			continue
+		}
+		newer[name] = true
+		at--
+		c.queue[at], c.names[at] = c.queue[i], name
+	}
+	c.queue, c.names = c.queue[at:], c.names[at:]
 }
 
 func (c *conn) signal() {
@@ -66,7 +97,7 @@ func (c *conn) finish(last []byte, grace time.Duration) {
 func (c *conn) evict() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = nil
+	c.queue, c.names = nil, nil
 	c.stop(nil, 0)
 }
 
@@ -85,7 +116,7 @@ func (c *conn) stop(last []byte, grace time.Duration) {
 func (c *conn) take(spare [][]byte) (batch [][]byte, end []byte, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	batch, c.queue = c.queue, spare
+	batch, c.queue, c.names = c.queue, spare, nil
 	return batch, c.end, c.ended
 }
 
@@ -104,5 +135,5 @@ func (c *conn) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.interrupt = nil
-	c.ended, c.queue = true, nil
+	c.ended, c.queue, c.names = true, nil, nil
 }

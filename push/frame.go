@@ -18,6 +18,7 @@ type frame struct {
 	offset int64
 	part   int  // place among the record's messages to one channel
 	last   bool // nothing of the record follows for that channel
+	latest string
 }
 
 // before orders frames as the hub delivers them.
@@ -96,7 +97,7 @@ func (w *window) encode(s *sealer, slot int, offset int64, deliveries []Delivery
 	sent := make(map[string]int, len(remaining))
 	frames := make([]*frame, len(deliveries))
 	for i, d := range deliveries {
-		f := &frame{index: w.index, slot: slot, offset: offset, part: sent[d.Channel]}
+		f := &frame{index: w.index, slot: slot, offset: offset, part: sent[d.Channel], latest: d.Latest}
 		sent[d.Channel]++
 		f.last = sent[d.Channel] == remaining[d.Channel]
 		if same := sharing(frames[:i], deliveries, f, d.Message); same != nil {
@@ -114,7 +115,7 @@ func (w *window) encode(s *sealer, slot int, offset int64, deliveries []Delivery
 func sharing(made []*frame, deliveries []Delivery, f *frame, m Message) *frame {
 	for i, g := range made {
 		o := deliveries[i].Message
-		if g.part == f.part && g.last == f.last && o.Event == m.Event && bytes.Equal(o.Data, m.Data) {
+		if g.part == f.part && g.last == f.last && g.latest == f.latest && o.Event == m.Event && bytes.Equal(o.Data, m.Data) {
 			return g
 		}
 	}

@@ -88,10 +88,10 @@ func (h *Hub) Run(ctx context.Context) error {
 	return err
 }
 
-// offer hands b to c, or ends c when it is too far behind. The hub's mutex is
-// held.
-func (h *Hub) offer(c *conn, b []byte) {
-	if c.offer(b) {
+// offer hands b to c, or ends c when it is too far behind. name is that of
+// Delivery.Latest. The hub's mutex is held.
+func (h *Hub) offer(c *conn, b []byte, name string) {
+	if c.offer(b, name) {
 		return
 	}
 	h.metrics.evictions.Inc()

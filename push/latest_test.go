@@ -190,3 +190,45 @@ func TestTelemetryHasNoShareOfTheTail(t *testing.T) {
 		t.Errorf("reads from %v, want %v", got, want)
 	}
 }
+
+func TestASlowClientIsSparedWhatIsOutOfDate(t *testing.T) {
+	h := loaded(t, 0, 0)
+	c, _ := h.joined(t, "x", h.here())
+	c.limit = 8
+	for o := range int64(200) {
+		h.shows("x", fmt.Sprint("n", o%3), 1, o)
+		if o%50 == 0 {
+			h.says("x", 0, o)
+		}
+	}
+	batch, _, ended := c.take(nil)
+	if ended {
+		t.Fatal("it was ended")
+	}
+	var events, newest []string
+	for _, b := range batch {
+		_, text, _ := bytes.Cut(b, []byte("data: "))
+		text, _, _ = bytes.Cut(text, []byte("\n"))
+		if name, value, state := bytes.Cut(text, []byte("=")); state {
+			newest = append(newest, string(name), string(value))
+		} else {
+			events = append(events, string(text))
+		}
+	}
+	if want := []string{"0/0", "0/50", "0/100", "0/150"}; !slices.Equal(events, want) {
+		t.Errorf("events %q, want %q", events, want)
+	}
+	last := map[string]string{}
+	for i := 0; i < len(newest); i += 2 {
+		last[newest[i]] = newest[i+1]
+	}
+	if len(batch) > 8 || last["n0"] != "1/198" || last["n1"] != "1/199" || last["n2"] != "1/197" {
+		t.Errorf("of %d messages the newest are %v", len(batch), last)
+	}
+	for o := range int64(9) { // what must not be left out ends it all the same
+		h.says("x", 0, 200+o)
+	}
+	if _, _, ended := c.take(nil); !ended {
+		t.Error("a client that does not read is still there")
+	}
+}

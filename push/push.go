@@ -62,8 +62,9 @@ type Delivery struct {
 	Message Message
 	// Latest, unless empty, names what the message is the newest state of within
 	// its channel: the next one of that name makes it worthless. It is delivered
-	// as any other to those who listen. For those who come back the newest of
-	// the name is kept, outside of the tail.
+	// as any other to those who listen, except that one that still waits for a
+	// client far behind gives way to the next. For those who come back the
+	// newest of the name is kept, outside of the tail.
 	Latest string
 }
 

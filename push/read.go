@@ -301,11 +301,11 @@ func (h *Hub) give(ch *channel, f *frame) {
 	for i := len(ch.conns) - 1; i >= 0; i-- { // detach moves the last one into the gap
 		c := ch.conns[i]
 		if c.personal == nil {
-			h.offer(c, f.bytes)
+			h.offer(c, f.bytes, f.latest)
 			continue
 		}
 		if b := h.personal(c, f); b != nil {
-			h.offer(c, b)
+			h.offer(c, b, f.latest)
 		}
 		if f.last { // before, the client may have seen a later part already
 			h.ahead(c)

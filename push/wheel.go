@@ -67,7 +67,7 @@ func (h *Hub) beat(now time.Time) {
 		case h.ahead(c):
 			h.remind(c)
 		default:
-			h.offer(c, fresh)
+			h.offer(c, fresh, "")
 		}
 	}
 }
@@ -89,12 +89,12 @@ func (h *Hub) ahead(c *conn) bool {
 func (h *Hub) remind(c *conn) {
 	if !c.warned {
 		c.warned = true
-		h.offer(c, bareHeartbeat)
+		h.offer(c, bareHeartbeat, "")
 		return
 	}
 	c.personal = nil
 	h.metrics.resumes.WithLabelValues(string(outcomeExpired)).Inc()
-	h.offer(c, h.sealer.signal(EventReset, string(outcomeExpired), h.window.layout, h.window.cursor()))
+	h.offer(c, h.sealer.signal(EventReset, string(outcomeExpired), h.window.layout, h.window.cursor()), "")
 }
 
 // lifetime spreads the ends of connections that began together.
