@@ -22,17 +22,22 @@ import (
 // are nothing but SQL, on few connections.
 const moduleWorkers = 4
 
-// group is a module's: named as its role, on its pool.
-func (a *App) group(p *product, role string) *consumer.Group {
+// moduleBatch: a module reads several topics, and two transactions of several
+// events each would lock the same orders in opposite order.
+const moduleBatch = 1
+
+// group is a module's: named as its role, on its pool. batch bounds the events
+// of a transaction, the runtime's own bound if 0.
+func (a *App) group(p *product, role string, batch int) *consumer.Group {
 	return consumer.New(
 		consumer.Deps{DB: a.dbOf(role), Owner: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
-		consumer.Config{Group: role, Workers: moduleWorkers, Metrics: a.metrics, Logger: a.log})
+		consumer.Config{Group: role, Workers: moduleWorkers, MaxBatch: batch, Metrics: a.metrics, Logger: a.log})
 }
 
 // startOrders has orders react to what the other modules do.
 func (a *App) startOrders(ctx context.Context, p *product) {
 	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
-	g := a.group(p, RoleOrders)
+	g := a.group(p, RoleOrders, moduleBatch)
 	store.Subscribe(g)
 	a.stack.run(ctx, "orders housekeeping", store.Run)
 	a.stack.run(ctx, RoleOrders, g.Run)
@@ -40,7 +45,7 @@ func (a *App) startOrders(ctx context.Context, p *product) {
 
 func (a *App) startCouriers(ctx context.Context, p *product) {
 	m := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
-	g := a.group(p, RoleCouriers)
+	g := a.group(p, RoleCouriers, moduleBatch)
 	m.Subscribe(g)
 	assign.ReactCouriers(g, m)
 	a.stack.run(ctx, "couriers' deadlines", m.Run)
@@ -49,7 +54,7 @@ func (a *App) startCouriers(ctx context.Context, p *product) {
 
 func (a *App) startBilling(ctx context.Context, p *product) {
 	l := billing.New(a.dbOf(RoleBilling), p.outbox, billing.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleBilling)
+	g := a.group(p, RoleBilling, moduleBatch)
 	l.Subscribe(g)
 	assign.ReactBilling(g, l)
 	a.stack.run(ctx, RoleBilling, g.Run)
@@ -57,7 +62,7 @@ func (a *App) startBilling(ctx context.Context, p *product) {
 
 func (a *App) startDispatch(ctx context.Context, p *product) {
 	d := dispatch.New(a.dbOf(RoleDispatch), p.outbox, dispatch.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleDispatch)
+	g := a.group(p, RoleDispatch, moduleBatch)
 	d.Subscribe(g)
 	a.stack.run(ctx, RoleDispatch, g.Run)
 }
@@ -65,7 +70,7 @@ func (a *App) startDispatch(ctx context.Context, p *product) {
 // startTracking keeps where couriers are.
 func (a *App) startTracking(ctx context.Context, p *product) {
 	t := tracking.New(a.dbOf(RoleTracking), tracking.Config{})
-	g := a.group(p, RoleTracking)
+	g := a.group(p, RoleTracking, 0) // positions come in sets
 	t.Subscribe(g)
 	a.stack.run(ctx, "old positions", t.Run)
 	a.stack.run(ctx, RoleTracking, g.Run)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/queue"
@@ -74,11 +73,5 @@ func (a *App) withQueues(ctx context.Context, rest http.Handler, directory *tena
 	if err != nil {
 		return nil, err
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == server.Prefix || strings.HasPrefix(r.URL.Path, server.Prefix+"/") {
-			queues.ServeHTTP(w, r)
-			return
-		}
-		rest.ServeHTTP(w, r)
-	}), nil
+	return beneath(server.Prefix, queues, rest), nil
 }

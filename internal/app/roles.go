@@ -131,6 +131,9 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	if handler, err = a.withQueues(ctx, handler, directory); err != nil {
 		return err
 	}
+	if handler, err = a.withSagas(handler, directory); err != nil {
+		return err
+	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", a.cfg.Listen)
 	if err != nil {

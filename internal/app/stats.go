@@ -85,11 +85,3 @@ func totalLag(ctx context.Context, cl *kgo.Client) *int64 {
 	}
 	return &sum
 }
-
-func topicNames(topics []broker.Topic) []string {
-	names := make([]string, len(topics))
-	for i, t := range topics {
-		names[i] = t.Name
-	}
-	return names
-}
