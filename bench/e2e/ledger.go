@@ -73,6 +73,9 @@ func (l *ledger) moved(id string) {
 func (l *ledger) saw(m message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if m.Sequence == 0 {
+		return // no event of an order: where a courier is
+	}
 	l.count.events++
 	if l.ids[m.ID] {
 		l.count.duplicates++

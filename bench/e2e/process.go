@@ -32,7 +32,7 @@ func Start(ctx context.Context, program string) (*Process, error) {
 	}
 	began := time.Now()
 	up, err := child.Start(ctx, "waybill up", program, []string{
-		"up", "--dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
+		"up", "--no-sim", "--dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
 		"--kafka-listen", "127.0.0.1:0", "--registry-listen", "127.0.0.1:0", "--postgres-port", "0", "--log-level", "warn",
 	}, nil)
 	if err != nil {

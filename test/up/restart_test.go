@@ -118,7 +118,7 @@ func killAndStart(t *testing.T, w *proc.Waybill) {
 
 func second(t *testing.T, w *proc.Waybill) {
 	args := []string{
-		"up", "--dir", w.Dir, "--listen", proc.Free(t), "--kafka-listen", proc.Free(t),
+		"up", "--no-sim", "--dir", w.Dir, "--listen", proc.Free(t), "--kafka-listen", proc.Free(t),
 		"--registry-listen", proc.Free(t), "--postgres-port", "0",
 	}
 	for _, args := range [][]string{args, {"broker", "--dir", w.Dir}} {
