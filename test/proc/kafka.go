@@ -17,23 +17,27 @@ import (
 func clean(t testing.TB, e *brokertest.Engine) {
 	t.Helper()
 	adm := kadm.NewClient(e.Client(t, kgo.MetadataMinAge(10*time.Millisecond)))
-	names := []string{"orders.events", "_schemas"}
+	names := []string{"_schemas", "orders.events", "orders.cdc", "couriers.events", "couriers.reservations", "billing.events", "dispatch.events", "saga.events"}
 	if _, err := adm.DeleteTopics(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
 	// Deletion is only begun: a topic made anew too early would go with it.
 	eventually(t, "delete topics", func() error {
 		there, err := adm.ListTopics(t.Context(), names...)
-		if err == nil && (there.Has(names[0]) || there.Has(names[1])) {
-			err = errors.New("still there")
+		for _, name := range names {
+			if err == nil && there.Has(name) {
+				err = errors.New(name + " is still there")
+			}
 		}
 		return err
 	})
 	// A Kafka that has just started has no coordinator yet.
 	eventually(t, "delete groups", func() error {
-		_, err := adm.DeleteGroup(t.Context(), "analytics")
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			err = nil
+		answers, err := adm.DeleteGroups(t.Context(), "analytics", "orders", "couriers", "billing", "dispatch", "tracking", "saga")
+		for _, a := range answers {
+			if err == nil && a.Err != nil && !errors.Is(a.Err, kerr.GroupIDNotFound) {
+				err = a.Err
+			}
 		}
 		return err
 	})
