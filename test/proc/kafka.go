@@ -17,7 +17,7 @@ import (
 func clean(t testing.TB, e *brokertest.Engine) {
 	t.Helper()
 	adm := kadm.NewClient(e.Client(t, kgo.MetadataMinAge(10*time.Millisecond)))
-	names := []string{"_schemas", "orders.events", "orders.cdc", "couriers.events", "couriers.reservations", "billing.events", "dispatch.events", "saga.events"}
+	names := []string{"_schemas", "orders.events", "couriers.events", "couriers.reservations", "billing.events", "dispatch.events", "saga.events"}
 	if _, err := adm.DeleteTopics(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
