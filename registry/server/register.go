@@ -22,11 +22,18 @@ type registerAnswer struct {
 	References []reference     `json:"references,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 	Rules      json.RawMessage `json:"ruleSet,omitempty"`
-	Schema     string          `json:"schema"`
+	Schema     string          `json:"schema,omitempty"`
 }
 
+// registered leaves out Protobuf's text. Clients keep what is answered in place
+// of what they sent, and those that sent a descriptor would then find a text
+// where they read descriptors.
 func (v *version) registered() registerAnswer {
-	return registerAnswer{v.id, v.number, v.guid().String(), v.kind, v.refs, v.metadata, v.rules, v.text}
+	text := v.text
+	if v.kind == kindProtobuf {
+		text = ""
+	}
+	return registerAnswer{v.id, v.number, v.guid().String(), v.kind, v.refs, v.metadata, v.rules, text}
 }
 
 // register gives a schema an id under a subject; one that is there already
