@@ -61,7 +61,7 @@ func (b *book) settle() {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		backlog := b.number(`SELECT count(*) FROM waybill.outbox_events e WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`)
-		unhandled := b.number(`SELECT count(*) FROM waybill.outbox_events e WHERE NOT EXISTS (SELECT FROM waybill.inbox i WHERE i.event_id = e.id)`)
+		unhandled := b.number(`SELECT count(*) FROM waybill.outbox_events e WHERE topic = 'orders.events' AND NOT EXISTS (SELECT FROM waybill.inbox i WHERE i.event_id = e.id AND i.group_name = 'analytics')`)
 		if backlog == 0 && unhandled == 0 {
 			return
 		}
