@@ -126,19 +126,13 @@ func (a *App) followOutage(ctx context.Context) error {
 type cards struct{ *couriers.Module }
 
 func (c cards) Cards(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]api.CourierCard, error) {
-	linked, err := c.Linked(ctx, tenant)
+	found, err := c.Among(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[uuid.UUID]bool{}
-	for _, id := range ids {
-		wanted[id] = true
-	}
 	out := map[uuid.UUID]api.CourierCard{}
-	for _, l := range linked {
-		if wanted[l.ID] {
-			out[l.ID] = api.CourierCard{ID: l.ID, Name: l.Name, Vehicle: string(l.Vehicle)}
-		}
+	for _, f := range found {
+		out[f.ID] = api.CourierCard{ID: f.ID, Name: f.Name, Vehicle: string(f.Vehicle)}
 	}
 	return out, nil
 }

@@ -80,6 +80,9 @@ func (a *App) checkPool(ctx context.Context, db *pgxpool.Pool) error {
 	if err != nil {
 		return fmt.Errorf("how many connections the server takes: %w", err)
 	}
+	for _, m := range modules() {
+		has += m.connections
+	}
 	if has > takes {
 		return fmt.Errorf("scale: workers: with max %d this process needs %d connections, and the server takes %d: lower max, or raise max_connections",
 			scaleOf(a.cfg.Scale, RoleAnalytics).Workers.Max, has, takes)

@@ -27,25 +27,24 @@ type Billing interface {
 // the attempt back; on the way back, once it is their turn: compensation keeps
 // its order, also where a fee was voided by hand.
 func ReactCouriers(g *consumer.Group, c Couriers) {
+	release := func(ctx context.Context, tx pgx.Tx, env event.Envelope, key string, round int32) error {
+		tenant, order, err := of(env, key)
+		if err != nil {
+			return err
+		}
+		return c.Overdue(ctx, tx, tenant, order, round)
+	}
 	consumer.On(g, func(ctx context.Context, tx pgx.Tx, e event.Of[saga.StepOverdue]) error {
 		if e.Data.Saga != Name || e.Data.Direction == saga.DirectionBack && e.Data.Step != "reserve" {
 			return nil
 		}
-		tenant, order, err := of(e.Envelope, e.Data.Key)
-		if err != nil {
-			return err
-		}
-		return c.Overdue(ctx, tx, tenant, order, e.Data.Round)
+		return release(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round)
 	})
 	consumer.On(g, func(ctx context.Context, tx pgx.Tx, e event.Of[saga.StepSkipped]) error {
 		if e.Data.Saga != Name || e.Data.Direction != saga.DirectionBack {
 			return nil
 		}
-		tenant, order, err := of(e.Envelope, e.Data.Key)
-		if err != nil {
-			return err
-		}
-		return c.Overdue(ctx, tx, tenant, order, e.Data.Round)
+		return release(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round)
 	})
 }
 
@@ -63,6 +62,7 @@ func ReactBilling(g *consumer.Group, b Billing) {
 	})
 }
 
+// of reads whose order a saga is about.
 func of(env event.Envelope, key string) (tenant, order uuid.UUID, err error) {
 	if tenant, err = uuid.Parse(env.Tenant); err == nil {
 		order, err = uuid.Parse(key)

@@ -50,10 +50,19 @@ func notFound(err error, doing string, args ...any) error {
 const maxLinked = 1000
 
 // Linked lists the couriers who ride for tenant, by name, 1000 at most.
-func (m *Module) Linked(ctx context.Context, tenant uuid.UUID) (list []Courier, err error) {
+func (m *Module) Linked(ctx context.Context, tenant uuid.UUID) ([]Courier, error) {
+	return m.list(ctx, tenant, `ORDER BY name, id LIMIT $2`, maxLinked)
+}
+
+// Among are those of ids who ride for tenant, in no order.
+func (m *Module) Among(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) ([]Courier, error) {
+	return m.list(ctx, tenant, `AND id = ANY($2)`, ids)
+}
+
+func (m *Module) list(ctx context.Context, tenant uuid.UUID, which string, arg any) (list []Courier, err error) {
 	err = pg.InTenant(ctx, m.pool, tenant.String(), func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, selectCourier+`WHERE id IN (
-			SELECT courier FROM couriers.courier_tenant WHERE tenant = $1) ORDER BY name, id LIMIT $2`, tenant, maxLinked)
+			SELECT courier FROM couriers.courier_tenant WHERE tenant = $1) `+which, tenant, arg)
 		if err != nil {
 			return err
 		}

@@ -152,7 +152,7 @@ func TestAMerchantSeesTheCouriersWhoRideForThem(t *testing.T) {
 	t.Parallel()
 	b, ours, theirs := newBed(t), event.NewID(), event.NewID()
 	shared := b.enrol(t, ours, theirs)
-	b.enrol(t, theirs)
+	alone := b.enrol(t, theirs)
 	for tenant, want := range map[uuid.UUID]int{ours: 1, theirs: 2, event.NewID(): 0} {
 		list, err := b.Linked(t.Context(), tenant)
 		if err != nil || len(list) != want {
@@ -160,6 +160,10 @@ func TestAMerchantSeesTheCouriersWhoRideForThem(t *testing.T) {
 		}
 		if tenant == ours && list[0] != (couriers.Courier{ID: shared, Name: "Rui", Vehicle: "MOTORBIKE", State: couriers.Available, Version: 1}) {
 			t.Errorf("%+v", list[0])
+		}
+		// By name one asks for whom one likes, and is told of one's own.
+		if among, err := b.Among(t.Context(), tenant, []uuid.UUID{shared, alone, event.NewID()}); err != nil || len(among) != want {
+			t.Errorf("%d among them, want %d: %v", len(among), want, err)
 		}
 	}
 	b.create(t, ours)

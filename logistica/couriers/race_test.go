@@ -4,9 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -236,13 +234,12 @@ func TestCancelRacingReservationHoldsNobody(t *testing.T) {
 
 func (b *bed) race(t *testing.T, all ...func(context.Context) error) {
 	t.Helper()
-	var ready atomic.Int32
-	var done sync.WaitGroup
+	var ready, done sync.WaitGroup
+	ready.Add(len(all))
 	for _, f := range all {
 		done.Go(func() {
-			for ready.Add(1); int(ready.Load()) < len(all); {
-				time.Sleep(0)
-			}
+			ready.Done()
+			ready.Wait()
 			retry(t, func() error { return f(t.Context()) })
 		})
 	}

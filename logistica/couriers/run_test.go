@@ -2,6 +2,7 @@ package couriers_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -61,9 +62,22 @@ func (b *bed) sweeping(t *testing.T, hold time.Duration) (stop func()) {
 
 func (b *bed) eventually(t *testing.T, order uuid.UUID, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); b.tale(t, order) != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("said %q, want %q", b.tale(t, order), want)
+	until(t, func() bool { return b.tale(t, order) == want }, func() string {
+		return fmt.Sprintf("said %q, want %q", b.tale(t, order), want)
+	})
+}
+
+// until asks every 10 ms, for a minute at most.
+func until(t *testing.T, ok func() bool, otherwise func() string) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal(otherwise())
 		}
 	}
 }

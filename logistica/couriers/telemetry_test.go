@@ -3,6 +3,7 @@ package couriers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -131,18 +132,17 @@ func serveRegistry(t *testing.T, e *brokertest.Engine) *registry.Client {
 }
 
 // track sends fixes, again while telemetry is not ready.
-func (a *air) track(t *testing.T, courier uuid.UUID, fixes ...couriers.Fix) int {
+func (a *air) track(t *testing.T, courier uuid.UUID, fixes ...couriers.Fix) (n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		n, err := a.Track(t.Context(), courier, fixes)
-		if err == nil {
-			return n
-		}
-		if !errors.Is(err, couriers.ErrAway) || time.Now().After(deadline) {
+	var err error
+	until(t, func() bool {
+		n, err = a.Track(t.Context(), courier, fixes)
+		if err != nil && !errors.Is(err, couriers.ErrAway) {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err == nil
+	}, func() string { return err.Error() })
+	return n
 }
 
 func (a *air) fix(seq int64, lat float64) couriers.Fix {
@@ -326,11 +326,9 @@ func TestWithoutABrokerPositionsAreLostAndNobodyWaits(t *testing.T) {
 			t.Fatalf("%d taken, %v", taken, err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); outcome(t, metrics, "lost") < 10; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("lost %v", outcome(t, metrics, "lost"))
-		}
-	}
+	until(t, func() bool { return outcome(t, metrics, "lost") >= 10 }, func() string {
+		return fmt.Sprintf("lost %v", outcome(t, metrics, "lost"))
+	})
 	if n, err := tel.Track(t.Context(), rui, []couriers.Fix{{Seq: 2, At: time.Now()}}); n != 1 || err != nil {
 		t.Errorf("once there is room: %d, %v", n, err)
 	}

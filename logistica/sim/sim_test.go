@@ -68,15 +68,19 @@ func (p *peer) run(cfg Config) *running {
 // until waits for what must come.
 func (r *running) until(what string, ok func(Stats) bool) Stats {
 	r.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
 		st := r.Stats()
 		if ok(st) {
 			return st
 		}
-		if time.Now().After(end) {
+		select {
+		case <-tick.C:
+		case <-late:
 			r.t.Fatalf("no %s: %+v", what, st)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

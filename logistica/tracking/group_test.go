@@ -104,11 +104,15 @@ func TestAGroupKeepsTheModel(t *testing.T) {
 
 func (b *bed) await(ok func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(end) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
 			b.t.Fatal("it does not come")
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

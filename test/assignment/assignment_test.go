@@ -15,6 +15,7 @@ import (
 	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/logistica/orders"
+	saga "github.com/waybillhq/waybill/saga/contracts"
 )
 
 // However the modules' events interleave, whatever fails, is cancelled,
@@ -127,6 +128,8 @@ func (g *game) move(rt *rapid.T) {
 			err = nil
 		}
 		g.then("duty", err)
+	case 7:
+		g.then("overdue", g.standStill(rt, order.Draw(rt, "order")))
 	default:
 		steps := g.steps()
 		if len(steps) == 0 {
@@ -135,6 +138,21 @@ func (g *game) move(rt *rapid.T) {
 		s := steps[rapid.IntRange(0, len(steps)-1).Draw(rt, "next")]
 		g.handle(s, rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(rt, "again"), rapid.IntRange(0, 7).Draw(rt, "crash") == 0)
 	}
+}
+
+// standStill has a step called overdue: forward at any time, since what is slow
+// looks the same; back only of an attempt that has turned, as sagas do.
+func (g *game) standStill(rt *rapid.T, order uuid.UUID) error {
+	b, err := g.book(g.ctx, g.tenant, order)
+	if err != nil {
+		return err
+	}
+	if b.Attempt > 1 && rapid.Bool().Draw(rt, "back") {
+		step := rapid.SampledFrom([]string{"bill", "reserve"}).Draw(rt, "step")
+		return g.overdue(g.ctx, g.tenant, order, b.Attempt-1, step, saga.DirectionBack)
+	}
+	step := rapid.SampledFrom([]string{"bill", "notify", "assign"}).Draw(rt, "step")
+	return g.overdue(g.ctx, g.tenant, order, b.Attempt, step, saga.DirectionForward)
 }
 
 func but(err error, but ...error) error {

@@ -3,16 +3,19 @@ package assignment
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/assign"
 	"github.com/waybillhq/waybill/logistica/billing"
 	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/logistica/couriers"
@@ -24,6 +27,7 @@ import (
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/pgtest"
+	saga "github.com/waybillhq/waybill/saga/contracts"
 )
 
 // product is the modules on one database, without a broker: what they say to
@@ -35,6 +39,7 @@ type product struct {
 	couriers *couriers.Module
 	keys     *tenants.Directory
 	faults   *mischief
+	outbox   *outbox.Outbox
 	time     time.Time
 }
 
@@ -57,14 +62,22 @@ func open(t testing.TB) *pgxpool.Pool {
 func begin(pool *pgxpool.Pool, m *mischief) *product {
 	p := &product{pool: pool, faults: m, time: time.Now().Truncate(time.Microsecond), keys: tenants.New(pool, tenants.Config{})}
 	now := func() time.Time { return p.time }
-	out := outbox.New(contracts.All(), outbox.Config{})
+	out := outbox.New(slices.Concat(contracts.All(), saga.All()), outbox.Config{})
+	p.outbox = out
 	p.orders = orders.New(pool, out, orders.Config{Now: now})
 	p.couriers = couriers.New(pool, out, couriers.Config{Now: now})
 	// Everything before is nobody's: a new id is higher than any there is.
 	p.log = &log{pool: pool, last: event.NewID(), lanes: map[string][]*kgo.Record{}}
 	p.add("orders", p.orders.Subscribe)
-	p.add("couriers", p.couriers.Subscribe)
-	p.add("billing", billing.New(pool, out, billing.Config{Now: now, Faults: m}).Subscribe)
+	p.add("couriers", func(g *consumer.Group) {
+		p.couriers.Subscribe(g)
+		assign.ReactCouriers(g, p.couriers)
+	})
+	fees := billing.New(pool, out, billing.Config{Now: now, Faults: m})
+	p.add("billing", func(g *consumer.Group) {
+		fees.Subscribe(g)
+		assign.ReactBilling(g, fees)
+	})
 	p.add("dispatch", dispatch.New(pool, out, dispatch.Config{Now: now, Faults: m, Pause: time.Microsecond}).Subscribe)
 	return p
 }
@@ -91,6 +104,16 @@ func (p *product) order(ctx context.Context, tenant uuid.UUID) (uuid.UUID, error
 		Items:   []orders.Item{{Name: "Pão de queijo", Quantity: 6, UnitPrice: 315}},
 	}, "")
 	return o.ID, err
+}
+
+// overdue says what the observer of sagas does of a step that stands still.
+func (p *product) overdue(ctx context.Context, tenant, order uuid.UUID, round int32, step string, d saga.Direction) error {
+	ctx = event.WithTenant(ctx, tenant.String())
+	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		return p.outbox.Add(ctx, tx, &saga.StepOverdue{
+			Key: order.String(), Saga: assign.Name, Round: round, Step: step, Direction: d, Asked: 1, DueAt: p.time,
+		})
+	})
 }
 
 // mischief decides what fails: the same attempt always the same way, but for
