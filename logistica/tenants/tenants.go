@@ -6,7 +6,9 @@
 // Limits: an answer is remembered for [Config.CacheFor], so a key revoked by
 // another process works here that much longer at most; in the process that
 // revokes it, it ends at once. A connection that was opened before, such as an
-// event stream, is not closed by a revocation.
+// event stream, is not closed by a revocation. The end of a rotated key is kept
+// with it, and holds everywhere to the second, but for processes that remembered
+// the key before it was rotated.
 package tenants
 
 import (
