@@ -71,6 +71,8 @@ type Deps struct {
 	Couriers   CourierCards // names of couriers; answers have only their ids if nil
 	Reassigner Reassigner   // lets a courier go; refused if nil
 
+	Tenants    Tenants                    // what /v1/admin/tenants lists and makes; nothing if nil
+	Keys       KeyRing                    // the API keys of /v1/keys and /v1/admin; nothing if nil
 	Faults     Faults                     // what /v1/faults sets; nothing if nil
 	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
@@ -151,6 +153,8 @@ func (s *service) routes() error {
 	s.streamRoutes()
 	s.courierRoutes()
 	s.faultRoutes()
+	s.keyRoutes()
+	s.adminRoutes()
 	s.operatorRoutes()
 	if err := s.dayRoutes(); err != nil {
 		return fmt.Errorf("api: report of a day: %w", err)
@@ -179,7 +183,7 @@ func humaConfig() huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, or a courier's for what begins with /v1/courier/."},
+					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, a courier's for what begins with /v1/courier/, an administrator's for /v1/admin/."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},

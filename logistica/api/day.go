@@ -17,6 +17,7 @@ import (
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/orders"
+	"github.com/waybillhq/waybill/logistica/tenants"
 )
 
 // dayZone is where a merchant's day begins and ends.
@@ -85,7 +86,7 @@ func dayOperation() *huma.Operation {
 // openReport finds whose day is asked for and which, and takes the room for it.
 func (s *service) openReport(r *http.Request, zone *time.Location, reports *reportRoom) (_ *http.Request, from time.Time, done func(), _ *Problem) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.RequestTimeout)
-	acting, refused := s.tenant(ctx, r)
+	acting, refused := s.tenant(ctx, r, tenants.Merchant)
 	cancel()
 	if refused != nil {
 		return r, from, nil, refused

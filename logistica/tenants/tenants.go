@@ -97,7 +97,8 @@ func New(pool *pgxpool.Pool, cfg Config) *Directory {
 	}
 }
 
-const maxName = 120
+// MaxName is the longest name of a tenant, in bytes.
+const MaxName = 120
 
 // Create adds a tenant.
 func (d *Directory) Create(ctx context.Context, name string) (Tenant, error) {
@@ -109,8 +110,8 @@ func (d *Directory) Create(ctx context.Context, name string) (Tenant, error) {
 }
 
 func (d *Directory) put(ctx context.Context, id uuid.UUID, name string) error {
-	if strings.TrimSpace(name) == "" || len(name) > maxName {
-		return fmt.Errorf("a tenant's name has between 1 and %d bytes", maxName)
+	if strings.TrimSpace(name) == "" || len(name) > MaxName {
+		return fmt.Errorf("a tenant's name has between 1 and %d bytes", MaxName)
 	}
 	return pg.InTenant(ctx, d.pool, id.String(), func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO tenants.tenants (id, name) VALUES ($1, $2)
