@@ -91,9 +91,20 @@ type Config struct {
 	// MaxInFlight bounds the requests at work that are no streams; more are
 	// told to come back. 512 if zero.
 	MaxInFlight int
-	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
-	// a quarter if zero, at least 2.
+	// MaxPerCaller bounds how many of them are one merchant's, one courier's, or
+	// the public's; a quarter if zero, at least 2.
 	MaxPerCaller int
+	// AtWork is how many of them are worked on at the same time, 32 if zero. The
+	// others wait, and the callers take turns.
+	AtWork int
+	// AtWorkPerCaller is how many of these may be one caller's, 12 if zero: less
+	// than the database has connections for, so that another finds one.
+	AtWorkPerCaller int
+	// Rate is how many requests a second a key's owner may send for long, 1000 if
+	// zero; more are told to come back. The public has no such bound.
+	Rate float64
+	// Burst is how many it may send at once after a rest, two seconds' if zero.
+	Burst float64
 	// MerchantsSetFaults lets every merchant's key set faults, which strike all
 	// of them: for a demonstration.
 	MerchantsSetFaults bool
@@ -112,6 +123,7 @@ type service struct {
 	huma    huma.API
 	slots   chan struct{}
 	shares  *shares
+	pace    *pace
 	streams map[string]bool // patterns of routes that stream
 	metrics *metrics
 }
@@ -133,9 +145,22 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.MaxPerCaller == 0 {
 		cfg.MaxPerCaller = max(2, cfg.MaxInFlight/4)
 	}
+	if cfg.AtWork == 0 {
+		cfg.AtWork = 32
+	}
+	if cfg.AtWorkPerCaller == 0 {
+		cfg.AtWorkPerCaller = min(12, cfg.AtWork)
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate = 1000
+	}
+	if cfg.Burst == 0 {
+		cfg.Burst = max(1, 2*cfg.Rate)
+	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
-		streams: map[string]bool{}, shares: newShares(cfg.MaxPerCaller), metrics: newMetrics(deps.Registerer),
+		shares: newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
+		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
 	}
 	if err := s.routes(); err != nil {
 		return nil, err

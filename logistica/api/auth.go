@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -31,7 +32,8 @@ func scopesOf(op *huma.Operation) []tenants.Scope {
 }
 
 // authenticate is huma's middleware: it lets only public operations pass
-// without a key of a scope they take, and each caller's only up to its share.
+// without a key of a scope they take, and each caller's at its pace, up to its
+// share, in its turn. The public is many, and has no pace.
 func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := thePublic
@@ -42,8 +44,12 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 		ctx, caller = huma.WithContext(ctx, acting), callerOf(tenantOf(acting))
+		if wait := s.pace.take(caller, time.Now()); wait > 0 {
+			hasty(wait).write(w, r)
+			return
+		}
 	}
-	if !s.shares.take(caller) {
+	if !s.shares.take(ctx.Context(), caller) {
 		greedy().write(w, r)
 		return
 	}
