@@ -125,7 +125,11 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
-	}, api.Config{MerchantsSetFaults: a.lock != nil}) // the demonstration's
+	}, api.Config{
+		MaxInFlight: a.cfg.API.MaxInFlight, MaxPerCaller: a.cfg.API.MaxPerCaller,
+		AtWork: a.cfg.API.AtWork, AtWorkPerCaller: a.cfg.API.AtWorkPerCaller, Rate: a.cfg.API.Rate, Burst: a.cfg.API.Burst,
+		MerchantsSetFaults: a.lock != nil, // the demonstration's
+	})
 	if err != nil {
 		return err
 	}

@@ -101,9 +101,9 @@ type Config struct {
 	// than the database has connections for, so that another finds one.
 	AtWorkPerCaller int
 	// Rate is how many requests a second a key's owner may send for long, 1000 if
-	// zero; more are told to come back. The public has no such bound.
+	// zero; more are slowed down, then told to come back. The public has no such bound.
 	Rate float64
-	// Burst is how many it may send at once after a rest, two seconds' if zero.
+	// Burst is how many it may send at once after a rest, half a second's if zero.
 	Burst float64
 	// MerchantsSetFaults lets every merchant's key set faults, which strike all
 	// of them: for a demonstration.
@@ -155,7 +155,7 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 		cfg.Rate = 1000
 	}
 	if cfg.Burst == 0 {
-		cfg.Burst = max(1, 2*cfg.Rate)
+		cfg.Burst = max(1, cfg.Rate/2)
 	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -44,7 +43,7 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 		ctx, caller = huma.WithContext(ctx, acting), callerOf(tenantOf(acting))
-		if wait := s.pace.take(caller, time.Now()); wait > 0 {
+		if wait := s.pace.keep(ctx.Context(), caller); wait > 0 {
 			hasty(wait).write(w, r)
 			return
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -9,8 +10,13 @@ import (
 // begins with a full one.
 const maxPaced = 10_000
 
+// paceWithin is how long a request waits for its caller's pace; one that would
+// wait longer is refused. A caller that sends somewhat more than its rate is so
+// slowed down to it, and not let in by the gulp.
+const paceWithin = 100 * time.Millisecond
+
 // pace is a bucket of requests for each caller: what is taken comes back at the
-// rate.
+// rate. It may go below empty, by those that wait.
 type pace struct {
 	rate, burst float64
 
@@ -27,9 +33,28 @@ func newPace(rate, burst float64) *pace {
 	return &pace{rate: rate, burst: burst, buckets: map[string]bucket{}}
 }
 
-// take takes a request of caller's, or says how long it is until one may be
-// taken and takes none.
-func (p *pace) take(caller string, now time.Time) (wait time.Duration) {
+// keep waits for the caller's pace. It takes nothing, and says how long it is
+// until something may be taken, where that is too long.
+func (p *pace) keep(ctx context.Context, caller string) (refused time.Duration) {
+	wait, ok := p.take(caller, time.Now())
+	switch {
+	case !ok:
+		return wait
+	case wait == 0:
+		return 0
+	}
+	turn := time.NewTimer(wait)
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+	case <-ctx.Done(): // whoever comes next sees that
+	}
+	return 0
+}
+
+// take takes a request of caller's, to be begun after a wait; or it takes none,
+// and says how long it is until one may be taken.
+func (p *pace) take(caller string, now time.Time) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, known := p.buckets[caller]
@@ -38,13 +63,12 @@ func (p *pace) take(caller string, now time.Time) (wait time.Duration) {
 		b = bucket{p.burst, now}
 	}
 	b = bucket{p.refilled(b, now), now}
-	if b.left < 1 {
-		p.buckets[caller] = b
-		return time.Duration((1 - b.left) / p.rate * float64(time.Second))
+	wait = time.Duration(max(0, 1-b.left) / p.rate * float64(time.Second))
+	if ok = wait <= paceWithin; ok {
+		b.left--
 	}
-	b.left--
 	p.buckets[caller] = b
-	return 0
+	return wait, ok
 }
 
 func (p *pace) refilled(b bucket, now time.Time) float64 {

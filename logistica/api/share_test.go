@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,27 +164,40 @@ func TestPlacesAreNeitherLostNorMadeUp(t *testing.T) {
 
 func TestPaceIsKeptAndBounded(t *testing.T) {
 	p, now := newPace(10, 20), time.Now()
-	taken := 0
+	at, last := 0, time.Duration(0)
 	for range 100 {
-		if p.take("a", now) == 0 {
-			taken++
+		if wait, ok := p.take("a", now); ok {
+			at, last = at+1, wait
 		}
 	}
-	if wait := p.take("a", now); taken != 20 || wait < 90*time.Millisecond || wait > 101*time.Millisecond {
-		t.Errorf("%d at once, then wait %s", taken, wait)
+	if wait, ok := p.take("a", now); at != 21 || last < 90*time.Millisecond || ok || wait < 190*time.Millisecond {
+		t.Errorf("%d at once, the last after %s, then wait %s", at, last, wait)
 	}
-	if p.take("b", now) != 0 {
+	if wait, ok := p.take("b", now); wait != 0 || !ok {
 		t.Error("another caller waits for the first")
 	}
 	for range 1000 {
-		if now = now.Add(100 * time.Millisecond); p.take("a", now) != 0 {
+		now = now.Add(100 * time.Millisecond)
+		if _, ok := p.take("a", now); !ok {
 			t.Fatal("refused at the rate")
 		}
 	}
 	for i := range 3 * maxPaced {
-		p.take(string(rune(i)), now)
+		p.take(strconv.Itoa(i), now)
 	}
 	if len(p.buckets) > maxPaced {
 		t.Errorf("%d buckets", len(p.buckets))
 	}
+}
+
+// Two that come at once are let in one after the other, at the rate.
+func TestWhoIsTooQuickIsSlowedDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, began := newPace(20, 1), time.Now()
+		for n, want := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {
+			if refused := p.keep(t.Context(), "a"); refused != 0 || time.Since(began).Round(time.Millisecond) != want {
+				t.Errorf("request %d is let in after %s, refused for %s", n, time.Since(began), refused)
+			}
+		}
+	})
 }
