@@ -6,13 +6,14 @@ package fair
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"time"
 
 	"github.com/waybillhq/waybill/bench/e2e"
-	"github.com/waybillhq/waybill/logistica/tenants"
-	"github.com/waybillhq/waybill/pg"
 )
 
 // Config is what to measure.
@@ -34,7 +35,9 @@ type Result struct {
 	IdleP99      *float64 `json:"idle_p99_ms"`
 	FloodedP50   *float64 `json:"flooded_p50_ms"`
 	FloodedP99   *float64 `json:"flooded_p99_ms"`
-	Ratio        *float64 `json:"ratio"` // of the two p99
+	Ratio        *float64 `json:"ratio"`              // of the two p99
+	IdleAnswer   *float64 `json:"idle_answer_p99_ms"` // until the POST is answered
+	FloodAnswer  *float64 `json:"flooded_answer_p99_ms"`
 	FloodOrders  int      `json:"flood_orders"`
 	FloodRate    float64  `json:"flood_per_s"`   // orders taken
 	FloodRefused int      `json:"flood_refused"` // requests told to come back
@@ -59,7 +62,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	calm, flood, err := merchants(ctx, p.Database)
+	calm, flood, err := merchants(ctx, cfg.Program, p.Database)
 	if err != nil {
 		return res, err
 	}
@@ -84,23 +87,23 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	return res, nil
 }
 
-// merchants makes two, and gives their keys.
-func merchants(ctx context.Context, database string) (calm, flood string, err error) {
-	db, err := pg.Open(ctx, database, pg.Config{})
-	if err != nil {
-		return "", "", err
-	}
-	defer db.Close()
-	d := tenants.New(db, tenants.Config{})
+// merchants makes two, as an operator does, and gives their keys.
+func merchants(ctx context.Context, program, database string) (calm, flood string, err error) {
 	var keys [2]string
 	for i, name := range []string{"Calm", "Flood"} {
-		t, err := d.Create(ctx, name)
+		cmd := exec.CommandContext(ctx, program, "tenant", "create", name, "--json") //nolint:gosec // ourselves
+		cmd.Env = append(os.Environ(), "WAYBILL_DATABASE_URL="+database)
+		out, err := cmd.Output()
+		var made struct {
+			Key string `json:"key"`
+		}
+		if err == nil {
+			err = json.Unmarshal(out, &made)
+		}
 		if err != nil {
-			return "", "", err
+			return "", "", fmt.Errorf("make the merchant %s: %w", name, err)
 		}
-		if keys[i], _, err = d.IssueKey(ctx, t.ID, tenants.Merchant); err != nil {
-			return "", "", fmt.Errorf("a key for the merchant %s: %w", name, err)
-		}
+		keys[i] = made.Key
 	}
 	return keys[0], keys[1], nil
 }
@@ -108,6 +111,7 @@ func merchants(ctx context.Context, database string) (calm, flood string, err er
 func combine(cfg Config, idle, flooded e2e.Result, f poured) Result {
 	res := Result{
 		Name: "fair", Rate: cfg.Rate, IdleP50: idle.P50, IdleP99: idle.P99, FloodedP50: flooded.P50, FloodedP99: flooded.P99,
+		IdleAnswer: idle.AnswerP99, FloodAnswer: flooded.AnswerP99,
 		FloodOrders: f.taken, FloodRefused: f.refused, FloodFailed: f.failed, FloodSeconds: f.took.Seconds(),
 		FloodRate: float64(f.taken) / max(f.took.Seconds(), 1e-9),
 		Refused:   idle.Failed + flooded.Failed, Failure: flooded.Failure,

@@ -76,10 +76,15 @@ func benchFairRows(r fair.Result) [][]string {
 	if r.Ratio != nil {
 		ratio = fmt.Sprintf("%.2f", *r.Ratio)
 	}
+	answers := "none"
+	if r.IdleAnswer != nil && r.FloodAnswer != nil {
+		answers = fmt.Sprintf("p99 %.2f ms alone, %.2f ms beside the flood", *r.IdleAnswer, *r.FloodAnswer)
+	}
 	return [][]string{
 		{"alone", of(r.IdleP50, r.IdleP99)},
 		{"beside the flood", of(r.FloodedP50, r.FloodedP99)},
 		{"ratio of p99", ratio},
+		{"answers", answers},
 		{"the flood", fmt.Sprintf("%d orders in %.0f s, %.0f/s, %d requests refused, %d failed", r.FloodOrders, r.FloodSeconds, r.FloodRate, r.FloodRefused, r.FloodFailed)},
 	}
 }

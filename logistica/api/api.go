@@ -100,7 +100,7 @@ type Config struct {
 	// AtWorkPerCaller is how many of these may be one caller's, 12 if zero: less
 	// than the database has connections for, so that another finds one.
 	AtWorkPerCaller int
-	// Rate is how many requests a second a key's owner may send for long, 1000 if
+	// Rate is how many requests a second a key's owner may send for long, 700 if
 	// zero; more are slowed down, then told to come back. The public has no such bound.
 	Rate float64
 	// Burst is how many it may send at once after a rest, half a second's if zero.
@@ -152,7 +152,7 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 		cfg.AtWorkPerCaller = min(12, cfg.AtWork)
 	}
 	if cfg.Rate == 0 {
-		cfg.Rate = 1000
+		cfg.Rate = 700
 	}
 	if cfg.Burst == 0 {
 		cfg.Burst = max(1, cfg.Rate/2)

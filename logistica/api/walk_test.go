@@ -269,10 +269,10 @@ func fill(text string, values map[string]string) string {
 func unknown(known map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, v := range known {
-		switch {
-		case name == "{token}":
+		switch name {
+		case "{token}":
 			out[name] = strings.Repeat("A", len(v))
-		case name == "{queue}":
+		case "{queue}":
 			out[name] = "fila-outra"
 		default:
 			out[name] = event.NewID().String()
@@ -372,7 +372,7 @@ func TestTheWalkKnowsEveryRoute(t *testing.T) {
 	w := newTown(t)
 	var served, walked []string
 	served = append(served, api.Patterns(w.handler)...)
-	for _, at := range []string{w.bed.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json"} {
+	for _, at := range []string{w.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json"} {
 		served = append(served, documented(t, at)...)
 	}
 	for _, s := range walk {

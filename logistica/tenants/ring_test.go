@@ -148,8 +148,13 @@ func TestEachScopeHasItsOwner(t *testing.T) {
 		scope   Scope
 		courier uuid.UUID
 	}{
-		{tenant.ID, Admin, uuid.Nil}, {tenant.ID, Courier, ana}, {tenant.ID, Merchant, ana},
-		{Platform, Merchant, uuid.Nil}, {Platform, Courier, uuid.Nil}, {Platform, Admin, ana}, {tenant.ID, "root", uuid.Nil},
+		{tenant.ID, Admin, uuid.Nil},
+		{tenant.ID, Courier, ana},
+		{tenant.ID, Merchant, ana},
+		{Platform, Merchant, uuid.Nil},
+		{Platform, Courier, uuid.Nil},
+		{Platform, Admin, ana},
+		{tenant.ID, "root", uuid.Nil},
 	} {
 		if _, err := d.Issue(t.Context(), c.tenant, c.scope, c.courier); err == nil {
 			t.Errorf("issued %+v", c)

@@ -30,7 +30,7 @@ func TestModulesCannotReadEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close(context.Background()) }()
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		if _, err := c.Exec(t.Context(), "SET ROLE "+pgx.Identifier{"waybill_" + module}.Sanitize()); err != nil {
 			t.Fatalf("the managed database has no wall for %s: %v", module, err)
 		}
