@@ -15,6 +15,7 @@ import (
 // it.
 type Process struct {
 	URL, Key string
+	Database string        // connection string of its Postgres
 	Ready    time.Duration // from start to the first request it could answer
 
 	up  *child.Process
@@ -53,11 +54,12 @@ func (p *Process) await(ctx context.Context) error {
 	for {
 		b, err := os.ReadFile(filepath.Join(p.dir, "data", "running.json"))
 		var at struct {
-			HTTP    string `json:"http"`
-			DemoKey string `json:"demo_key"`
+			HTTP     string `json:"http"`
+			DemoKey  string `json:"demo_key"`
+			Database string `json:"database"`
 		}
 		if err == nil && json.Unmarshal(b, &at) == nil {
-			p.URL, p.Key = at.HTTP, at.DemoKey
+			p.URL, p.Key, p.Database = at.HTTP, at.DemoKey, at.Database
 			return nil
 		}
 		select {

@@ -67,9 +67,7 @@ func (a *App) prepare(ctx context.Context) (*product, error) {
 
 func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	db := a.engines.db
-	if err := pg.Migrate(ctx, db, incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
-		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
-		tracking.Migration(), faults.Migration(), analytics.Migration()); err != nil {
+	if err := pg.Migrate(ctx, db, allTables()...); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -78,6 +76,15 @@ func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 	g.Go(func() error { return p.outbox.Declare(gctx, db) })
 	g.Go(func() (err error) { p.pushKey, err = secret(gctx, db, "push cursor"); return err })
 	return g.Wait()
+}
+
+// allTables is every package's, those of the engine first.
+func allTables() []pg.Migration {
+	return []pg.Migration{
+		incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
+		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
+		tracking.Migration(), faults.Migration(), analytics.Migration(),
+	}
 }
 
 // ensureDays makes the partitions that are written to first. Where that cannot

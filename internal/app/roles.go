@@ -120,11 +120,16 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	a.stack.run(ctx, "telemetry", telemetry.Run)
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Tenants: directory, Keys: directory,
 		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
 		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
-	}, api.Config{MerchantsSetFaults: a.lock != nil}) // the demonstration's
+	}, api.Config{
+		MaxInFlight: a.cfg.API.MaxInFlight, MaxPerCaller: a.cfg.API.MaxPerCaller,
+		AtWork: a.cfg.API.AtWork, AtWorkPerCaller: a.cfg.API.AtWorkPerCaller, Rate: a.cfg.API.Rate, Burst: a.cfg.API.Burst,
+		MerchantsSetFaults: a.lock != nil, // the demonstration's
+	})
 	if err != nil {
 		return err
 	}

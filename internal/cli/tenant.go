@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -20,7 +21,7 @@ func newTenant() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTenantCreate(), newTenantKey())
+	cmd.AddCommand(newTenantCreate(), newTenantLs(), newTenantKey())
 	return cmd
 }
 
@@ -30,79 +31,64 @@ func newTenantCreate() *cobra.Command {
 		Short: "Make a merchant with an API key, which is shown this once",
 		Args:  cobra.ExactArgs(1),
 	}
-	return tenantCommand(cmd, func(ctx context.Context, d *tenants.Directory, name string) (issued, error) {
-		t, err := d.Create(ctx, name)
-		if err != nil {
-			return issued{}, err
-		}
-		return issue(ctx, d, t.ID)
-	})
-}
-
-func newTenantKey() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "key TENANT-ID",
-		Short: "Give a merchant one more API key, which is shown this once",
-		Args:  cobra.ExactArgs(1),
+	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withTenants(cmd, t, func(ctx context.Context, d *tenants.Directory) error {
+			made, err := d.Create(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			k, err := d.Issue(ctx, made.ID, tenants.Merchant, uuid.Nil)
+			if err != nil {
+				return fmt.Errorf("the merchant is there and has no key; `waybill tenant key issue %s` gives one: %w", made.ID, err)
+			}
+			return showIssued(cmd, k, *asJSON)
+		})
 	}
-	return tenantCommand(cmd, func(ctx context.Context, d *tenants.Directory, id string) (issued, error) {
-		tenant, err := uuid.Parse(id)
-		if err != nil {
-			return issued{}, usagef("tenant %q: want the id that `waybill tenant create` printed", id)
-		}
-		return issue(ctx, d, tenant)
-	})
+	return cmd
 }
 
-// issued is a key as it is shown once. Only its hash is kept.
-type issued struct {
-	Tenant uuid.UUID `json:"tenant"`
-	KeyID  uuid.UUID `json:"key_id"`
-	Key    string    `json:"key"`
-}
-
-func issue(ctx context.Context, d *tenants.Directory, tenant uuid.UUID) (issued, error) {
-	key, id, err := d.IssueKey(ctx, tenant, tenants.Merchant)
-	return issued{tenant, id, key}, err
+// withTenants is withDatabase for merchants and keys, whose refusals say what to
+// do.
+func withTenants(cmd *cobra.Command, t *target, do func(context.Context, *tenants.Directory) error) error {
+	return tenantHint(withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
+		return do(ctx, tenants.New(db, tenants.Config{CacheFor: time.Second}))
+	}))
 }
 
 func tenantHint(err error) error {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return err
-	}
-	switch pg.Code {
-	case "42P01", "3F000": // no such table or schema
+	switch {
+	case errors.Is(err, tenants.ErrNotFound):
+		return errors.New("no such tenant: `waybill tenant ls` lists them, `waybill tenant create NAME` makes one")
+	case errors.Is(err, tenants.ErrNoKey):
+		return errors.New("no such key, or it has ended: `waybill tenant key ls TENANT` lists them")
+	case errors.Is(err, tenants.ErrScope), errors.Is(err, tenants.ErrGrace):
+		return usageError{err}
+	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000"): // no such table or schema
 		return fmt.Errorf("the database has no tables yet: the first `waybill up` or `waybill run` makes them: %w", err)
-	case "23503": // the key's tenant
-		return errors.New("no such tenant: make one with `waybill tenant create NAME`")
 	}
 	return err
 }
 
-func tenantCommand(cmd *cobra.Command, do func(context.Context, *tenants.Directory, string) (issued, error)) *cobra.Command {
-	asJSON, t := jsonFlag(cmd), targetFlags(cmd, true)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout)
-		defer cancel()
-		if err := t.resolve(); err != nil {
-			return err
-		}
-		db, err := t.pool(ctx)
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		key, err := do(ctx, tenants.New(db, tenants.Config{CacheFor: time.Second}), args[0])
-		if err != nil {
-			return tenantHint(err)
-		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), key)
-		}
-		return table(cmd.OutOrStdout(), [][]string{
-			{"tenant", key.Tenant.String()}, {"key id", key.KeyID.String()}, {"key", key.Key},
-		})
+// platformWord is how a command line names [tenants.Platform].
+const platformWord = "platform"
+
+func tenantArg(text string) (uuid.UUID, error) {
+	if text == platformWord {
+		return tenants.Platform, nil
 	}
-	return cmd
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return uuid.Nil, usagef("tenant %q: want an id as `waybill tenant create` printed it or `waybill tenant ls` lists it, or the word %s", text, platformWord)
+	}
+	return id, nil
+}
+
+func keyArg(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil { // which may be a key, and is not repeated
+		return uuid.Nil, usagef("that is no key's id: want one that `waybill tenant key ls TENANT` lists, not the key itself")
+	}
+	return id, nil
 }

@@ -54,6 +54,7 @@ type Config struct {
 	RegistrySecret string
 	RegistryBearer string
 	OperatorKey    string // of the endpoints for operators; empty: they answer on the machine itself alone
+	API            API
 	Outbox         Outbox
 	CDC            CDC
 	Queue          Queue
@@ -196,7 +197,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
-	errs = append(errs, c.CDC.check(), c.Queue.check(), c.checkOperatorKey(), c.checkMonitor())
+	errs = append(errs, c.CDC.check(), c.Queue.check(), c.API.check(), c.checkOperatorKey(), c.checkMonitor())
 	if (c.RegistryUser == "") != (c.RegistrySecret == "") {
 		errs = append(errs, errors.New("registry: want user and password, or neither: a registry of our own would let in whoever knows one of them"))
 	}

@@ -42,6 +42,7 @@ type file struct {
 		Listen string `yaml:"listen"`
 	} `yaml:"metrics"`
 	OperatorKey string `yaml:"operator_key"`
+	API         API    `yaml:"api"`
 	Outbox      Outbox `yaml:"outbox"`
 	CDC         CDC    `yaml:"cdc"`
 	Queue       Queue  `yaml:"queue"`
@@ -62,7 +63,7 @@ func (c *Config) fromFile(path string) error {
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
 	c.MetricsListen, c.OperatorKey = in.Metrics.Listen, in.OperatorKey
-	c.Outbox, c.CDC, c.Queue = in.Outbox, in.CDC, in.Queue
+	c.API, c.Outbox, c.CDC, c.Queue = in.API, in.Outbox, in.CDC, in.Queue
 	c.Lag, c.Alerts, c.Scale = in.Lag, in.Alerts, in.Scale
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err

@@ -71,6 +71,8 @@ type Deps struct {
 	Couriers   CourierCards // names of couriers; answers have only their ids if nil
 	Reassigner Reassigner   // lets a courier go; refused if nil
 
+	Tenants    Tenants                    // what /v1/admin/tenants lists and makes; nothing if nil
+	Keys       KeyRing                    // the API keys of /v1/keys and /v1/admin; nothing if nil
 	Faults     Faults                     // what /v1/faults sets; nothing if nil
 	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
@@ -89,9 +91,20 @@ type Config struct {
 	// MaxInFlight bounds the requests at work that are no streams; more are
 	// told to come back. 512 if zero.
 	MaxInFlight int
-	// MaxPerCaller bounds how many of them are one merchant's, or the public's;
-	// a quarter if zero, at least 2.
+	// MaxPerCaller bounds how many of them are one merchant's, one courier's, or
+	// the public's; a quarter if zero, at least 2.
 	MaxPerCaller int
+	// AtWork is how many of them are worked on at the same time, 32 if zero. The
+	// others wait, and the callers take turns.
+	AtWork int
+	// AtWorkPerCaller is how many of these may be one caller's, 12 if zero: less
+	// than the database has connections for, so that another finds one.
+	AtWorkPerCaller int
+	// Rate is how many requests a second a key's owner may send for long, 700 if
+	// zero; more are slowed down, then told to come back. The public has no such bound.
+	Rate float64
+	// Burst is how many it may send at once after a rest, half a second's if zero.
+	Burst float64
 	// MerchantsSetFaults lets every merchant's key set faults, which strike all
 	// of them: for a demonstration.
 	MerchantsSetFaults bool
@@ -110,6 +123,7 @@ type service struct {
 	huma    huma.API
 	slots   chan struct{}
 	shares  *shares
+	pace    *pace
 	streams map[string]bool // patterns of routes that stream
 	metrics *metrics
 }
@@ -131,9 +145,22 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.MaxPerCaller == 0 {
 		cfg.MaxPerCaller = max(2, cfg.MaxInFlight/4)
 	}
+	if cfg.AtWork == 0 {
+		cfg.AtWork = 32
+	}
+	if cfg.AtWorkPerCaller == 0 {
+		cfg.AtWorkPerCaller = min(12, cfg.AtWork)
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate = 700
+	}
+	if cfg.Burst == 0 {
+		cfg.Burst = max(1, cfg.Rate/2)
+	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
-		streams: map[string]bool{}, shares: newShares(cfg.MaxPerCaller), metrics: newMetrics(deps.Registerer),
+		shares: newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
+		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
 	}
 	if err := s.routes(); err != nil {
 		return nil, err
@@ -151,6 +178,8 @@ func (s *service) routes() error {
 	s.streamRoutes()
 	s.courierRoutes()
 	s.faultRoutes()
+	s.keyRoutes()
+	s.adminRoutes()
 	s.operatorRoutes()
 	if err := s.dayRoutes(); err != nil {
 		return fmt.Errorf("api: report of a day: %w", err)
@@ -179,7 +208,7 @@ func humaConfig() huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, or a courier's for what begins with /v1/courier/."},
+					"key": {Type: "http", Scheme: "bearer", Description: "An API key: a merchant's, a courier's for what begins with /v1/courier/, an administrator's for /v1/admin/."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},

@@ -31,7 +31,8 @@ func scopesOf(op *huma.Operation) []tenants.Scope {
 }
 
 // authenticate is huma's middleware: it lets only public operations pass
-// without a key of a scope they take, and each caller's only up to its share.
+// without a key of a scope they take, and each caller's at its pace, up to its
+// share, in its turn. The public is many, and has no pace.
 func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := thePublic
@@ -42,8 +43,12 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 		ctx, caller = huma.WithContext(ctx, acting), callerOf(tenantOf(acting))
+		if wait := s.pace.keep(ctx.Context(), caller); wait > 0 {
+			hasty(wait).write(w, r)
+			return
+		}
 	}
-	if !s.shares.take(caller) {
+	if !s.shares.take(ctx.Context(), caller) {
 		greedy().write(w, r)
 		return
 	}

@@ -76,7 +76,7 @@ func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.C
 	b := &bed{pool: pool, directory: tenants.New(pool, tenants.Config{}), model: analytics.New(pool)}
 	deps := api.Deps{
 		Orders:    orders.New(pool, outbox.New(contracts.All(), outbox.Config{}), orders.Config{}),
-		Directory: b.directory, Counts: b.model, Streams: echo{},
+		Directory: b.directory, Counts: b.model, Streams: echo{}, Tenants: b.directory, Keys: b.directory,
 		Ready:      []api.Check{{Name: "database", Ask: pool.Ping}},
 		Registerer: reg, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 		Logger: slog.New(slog.DiscardHandler),
@@ -117,6 +117,16 @@ func (b *bed) merchant(t *testing.T, name string) merchant {
 		t.Fatal(err)
 	}
 	return merchant{b, tenant.ID, keyID, key}
+}
+
+// admin is the platform with an administrator's key.
+func (b *bed) admin(t *testing.T) merchant {
+	t.Helper()
+	key, keyID, err := b.directory.IssueKey(t.Context(), tenants.Platform, tenants.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merchant{b, tenants.Platform, keyID, key}
 }
 
 // answer is a response that was read to its end.

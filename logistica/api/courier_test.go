@@ -32,7 +32,11 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	pool := database(t)
+	return newFleetOn(t, database(t))
+}
+
+func newFleetOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.Config)) *fleet {
+	t.Helper()
 	if err := pg.Migrate(t.Context(), pool, couriers.Migration()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +57,10 @@ func newFleet(t *testing.T) *fleet {
 			t.Error(err)
 		}
 	})
-	f.bed = newBedOn(t, pool, func(d *api.Deps, _ *api.Config) {
-		d.Duty, d.Fleet, d.Telemetry = f.Module, f.Module, tel
+	f.bed = newBedOn(t, pool, append([]func(*api.Deps, *api.Config){func(d *api.Deps, _ *api.Config) {
+		d.Duty, d.Fleet, d.Telemetry, d.Reassigner = f.Module, f.Module, tel, f.Module
 		d.Jobs = jobs{pool, orders.New(pool, ob, orders.Config{})}
-	})
+	}}, change...)...)
 	return f
 }
 

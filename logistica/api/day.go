@@ -30,7 +30,7 @@ func (s *service) dayRoutes() error {
 	if err != nil {
 		return err
 	}
-	pattern, reports := http.MethodGet+" "+dayPath, &reportRoom{make(chan struct{}, maxReports), newShares(maxReportsOfOne)}
+	pattern, reports := http.MethodGet+" "+dayPath, &reportRoom{make(chan struct{}, maxReports), newAllowance(maxReportsOfOne)}
 	s.streams[pattern] = true
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead { // GET takes HEAD too, which would read all for nothing
@@ -98,7 +98,7 @@ func (s *service) openReport(r *http.Request, zone *time.Location, reports *repo
 // reportRoom is the room for files that are being written.
 type reportRoom struct {
 	slots  chan struct{}
-	shares *shares
+	shares *allowance
 }
 
 func (r *reportRoom) take(caller string) *Problem {

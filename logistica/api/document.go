@@ -64,7 +64,7 @@ func documentPatience(doc *huma.OpenAPI) {
 				}
 			}
 			if r := op.Responses["429"]; r != nil && op == item.Post {
-				r.Description = "Too many of the merchant's requests are at work, or more events wait to be published than the outbox may hold (type /docs#outbox-full). Nothing was done: send the same request again, with the same Idempotency-Key."
+				r.Description = "Too many of the merchant's requests are at work, it sends more a second than its share, or more events wait to be published than the outbox may hold (type /docs#outbox-full). Nothing was done: send the same request again, with the same Idempotency-Key."
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/faults"
-	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/pg"
 )
 
@@ -19,15 +18,7 @@ func breakable(t *testing.T, change ...func(*api.Deps, *api.Config)) (b *bed, ad
 		t.Fatal(err)
 	}
 	b = newBedOn(t, pool, append(change, func(d *api.Deps, _ *api.Config) { d.Faults = faults.New(pool, faults.Config{}) })...)
-	tenant, err := b.directory.Create(t.Context(), "Plataforma")
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, id, err := b.directory.IssueKey(t.Context(), tenant.ID, tenants.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, merchant{b, tenant.ID, id, key}
+	return b, b.admin(t)
 }
 
 func TestAnAdministratorSetsAndClearsFaults(t *testing.T) {
@@ -35,7 +26,7 @@ func TestAnAdministratorSetsAndClearsFaults(t *testing.T) {
 	_, admin := breakable(t)
 	var f api.Fault
 	admin.ask(t, "PUT", "/v1/faults/billing-failure", `{"value":30,"for":"5m"}`).into(t, http.StatusOK, &f)
-	if f.Name != "billing-failure" || f.Value != 30 || f.Until == nil || f.SetBy != "API key of Plataforma" {
+	if f.Name != "billing-failure" || f.Value != 30 || f.Until == nil || f.SetBy != "API key of Platform" {
 		t.Errorf("%+v", f)
 	}
 	admin.ask(t, "PUT", "/v1/faults/poison-event", `{"value":2}`).into(t, http.StatusOK, &f)

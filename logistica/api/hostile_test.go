@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -208,4 +209,21 @@ func TestATraceThatIsNoneIsNotPassedOn(t *testing.T) {
 	if err != nil || strings.Join(got, " ") != " "+good {
 		t.Errorf("events carry %q, %v", got, err)
 	}
+}
+
+// A merchant that sends more than its share is told when to come back; another
+// one is not.
+func TestAHastyMerchantIsPacedAlone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, func(_ *api.Deps, c *api.Config) { c.Rate, c.Burst = 0.01, 3 })
+	hasty, calm := b.merchant(t, "Padaria"), b.merchant(t, "Farmácia")
+	for range 3 {
+		hasty.ask(t, "GET", "/v1/me", "").into(t, http.StatusOK, new(map[string]string))
+	}
+	a := hasty.ask(t, "POST", "/v1/orders", orderBody)
+	a.problem(t, http.StatusTooManyRequests)
+	if after, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || after < 1 || after > 100 {
+		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+	}
+	calm.create(t)
 }

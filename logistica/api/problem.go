@@ -168,6 +168,9 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 	case errors.Is(err, tenants.ErrUnauthenticated):
 		return problem(http.StatusUnauthorized, "The API key is unknown or revoked.")
 	}
+	if p := keyProblem(err); p != nil {
+		return p
+	}
 	if p := courierProblem(err); p != nil {
 		return p
 	}

@@ -89,7 +89,7 @@ func (s *service) tenantChannel(ctx context.Context, r *http.Request) (followed,
 }
 
 func (s *service) orderChannel(ctx context.Context, r *http.Request) (followed, *Problem) {
-	if !s.shares.take(thePublic) {
+	if !s.shares.take(ctx, thePublic) {
 		return followed{}, greedy()
 	}
 	defer s.shares.give(thePublic)

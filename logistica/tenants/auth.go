@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -34,67 +35,87 @@ func (d *Directory) Authenticate(ctx context.Context, key string) (Tenant, error
 	default:
 		return Tenant{}, ErrBusy
 	}
-	t, err := d.find(ctx, hash)
+	t, left, err := d.find(ctx, hash)
 	if err != nil {
 		return Tenant{}, err
 	}
-	d.keys.put(hash, t)
+	d.keys.putFor(hash, t, left)
 	return t, nil
 }
 
 // find runs under the key's hash alone: row-level security shows that
-// transaction one key and its tenant.
-func (d *Directory) find(ctx context.Context, hash [32]byte) (t Tenant, err error) {
+// transaction one key and its tenant. left is how long the key is good yet,
+// where that has an end: by the database's clock, whatever ours says.
+func (d *Directory) find(ctx context.Context, hash [32]byte) (t Tenant, left time.Duration, err error) {
 	var known []byte
+	var seconds *float64
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		b.Queue(`SELECT set_config('waybill.key_hash', $1, true)`, hex.EncodeToString(hash[:]))
-		b.Queue(`SELECT k.key_hash, k.scope, coalesce(k.courier, $2::uuid), t.id, t.name FROM tenants.api_keys k
-			JOIN tenants.tenants t ON t.id = k.tenant
-			WHERE k.key_hash = $1 AND k.revoked_at IS NULL`, hash[:], uuid.Nil).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&known, &t.Scope, &t.Courier, &t.ID, &t.Name) })
+		b.Queue(`SELECT k.key_hash, k.scope, coalesce(k.courier, $2::uuid), t.id, t.name,
+				extract(epoch FROM k.ends_at - now())::float8
+			FROM tenants.api_keys k JOIN tenants.tenants t ON t.id = k.tenant
+			WHERE k.key_hash = $1 AND k.revoked_at IS NULL AND coalesce(k.ends_at > now(), true)`, hash[:], uuid.Nil).
+			QueryRow(func(row pgx.Row) error {
+				return row.Scan(&known, &t.Scope, &t.Courier, &t.ID, &t.Name, &seconds)
+			})
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return Tenant{}, ErrUnauthenticated
+		return Tenant{}, 0, ErrUnauthenticated
 	case err != nil:
-		return Tenant{}, fmt.Errorf("authenticate: %w", err)
-	case subtle.ConstantTimeCompare(known, hash[:]) != 1, t.Scope == Courier && t.Courier == uuid.Nil:
-		return Tenant{}, ErrUnauthenticated
+		return Tenant{}, 0, fmt.Errorf("authenticate: %w", err)
+	case subtle.ConstantTimeCompare(known, hash[:]) != 1, t.Scope == Courier && t.Courier == uuid.Nil,
+		(t.ID == Platform) == (t.Scope == Merchant):
+		return Tenant{}, 0, ErrUnauthenticated
 	}
-	return t, nil
+	left = d.keys.life
+	if seconds != nil {
+		left = min(left, time.Duration(*seconds*float64(time.Second)))
+	}
+	return t, left, nil
 }
 
 // IssueKey makes a key for tenant. It is returned this once. A courier's names a
 // courier: see [Directory.IssueCourierKey].
 func (d *Directory) IssueKey(ctx context.Context, tenant uuid.UUID, scope Scope) (key string, id uuid.UUID, err error) {
-	if scope == Courier {
-		return "", uuid.Nil, errors.New("issue key: a key of scope courier names a courier; use IssueCourierKey")
-	}
-	key = NewKey(tenant)
-	id, err = d.putKey(ctx, tenant, key, scope, uuid.Nil)
-	if err != nil {
-		return "", uuid.Nil, fmt.Errorf("issue key: %w", err)
-	}
-	return key, id, nil
+	k, err := d.Issue(ctx, tenant, scope, uuid.Nil)
+	return k.Secret, k.ID, err
 }
 
 var errKeyForm = errors.New("an API key has the form wb_name_secret, the secret of 43 letters and digits")
 
-// putKey keeps a key of tenant, and of courier if that is not nil.
-func (d *Directory) putKey(ctx context.Context, tenant uuid.UUID, key string, scope Scope, courier uuid.UUID) (id uuid.UUID, err error) {
-	hash, ok := hashKey(key)
-	if !ok {
-		return uuid.Nil, errKeyForm
+// add gives tenant a fresh key, and courier if that is not nil.
+func add(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, scope Scope, courier uuid.UUID) (Issued, error) {
+	whose := tenant
+	if courier != uuid.Nil {
+		whose = courier
 	}
-	id = event.NewID()
-	err = pg.InTenant(ctx, d.pool, tenant.String(), func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO tenants.api_keys (id, tenant, key_hash, scope, courier)
-			VALUES ($1, $2, $3, $4, nullif($5::uuid, $6::uuid))`, id, tenant, hash[:], string(scope), courier, uuid.Nil)
+	secret := NewKey(whose)
+	k, err := keep(ctx, tx, tenant, secret, scope, courier)
+	return Issued{k, secret}, err
+}
+
+// putKey keeps a key that was made elsewhere.
+func (d *Directory) putKey(ctx context.Context, tenant uuid.UUID, key string, scope Scope, courier uuid.UUID) error {
+	return pg.InTenant(ctx, d.pool, tenant.String(), func(tx pgx.Tx) error {
+		_, err := keep(ctx, tx, tenant, key, scope, courier)
 		return err
 	})
-	return id, err
+}
+
+// keep writes what is kept of a key.
+func keep(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, key string, scope Scope, courier uuid.UUID) (Key, error) {
+	hash, ok := hashKey(key)
+	if !ok {
+		return Key{}, errKeyForm
+	}
+	k := Key{ID: event.NewID(), Tenant: tenant, Scope: scope, Courier: courier, Hint: hintOf(key)}
+	err := tx.QueryRow(ctx, `INSERT INTO tenants.api_keys (id, tenant, key_hash, scope, courier, hint)
+		VALUES ($1, $2, $3, $4, nullif($5::uuid, $6::uuid), $7) RETURNING created_at`,
+		k.ID, tenant, hash[:], string(scope), courier, uuid.Nil, k.Hint).Scan(&k.CreatedAt)
+	return k, err
 }
 
 // RevokeKey ends a key of tenant; see the package's limits for when. Revoking
@@ -106,7 +127,7 @@ func (d *Directory) RevokeKey(ctx context.Context, tenant, id uuid.UUID) error {
 			WHERE tenant = $1 AND id = $2 RETURNING key_hash`, tenant, id).Scan(&hash)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("revoke key %s: no such key", id)
+		return fmt.Errorf("revoke key %s: %w", id, ErrNoKey)
 	}
 	if err != nil {
 		return fmt.Errorf("revoke key %s: %w", id, err)
@@ -136,7 +157,7 @@ func (d *Directory) Seed(ctx context.Context, id uuid.UUID, name, key string) er
 	if t.ID == id {
 		return nil
 	}
-	if _, err := d.putKey(ctx, id, key, Merchant, uuid.Nil); err != nil {
+	if err := d.putKey(ctx, id, key, Merchant, uuid.Nil); err != nil {
 		return fmt.Errorf("seed tenant's key: %w", err)
 	}
 	return nil

@@ -35,13 +35,16 @@ func (c *cache[K, V]) get(k K) (v V, ok bool) {
 	return e.value, true
 }
 
-func (c *cache[K, V]) put(k K, v V) {
+func (c *cache[K, V]) put(k K, v V) { c.putFor(k, v, c.life) }
+
+// putFor remembers v for a life of its own.
+func (c *cache[K, V]) putFor(k K, v V, life time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.entries[k]; !known && len(c.entries) >= c.size {
 		c.makeRoom()
 	}
-	c.entries[k] = entry[V]{v, c.now().Add(c.life)}
+	c.entries[k] = entry[V]{v, c.now().Add(life)}
 }
 
 // makeRoom drops one entry. It looks at a few only, for one that is stale, so

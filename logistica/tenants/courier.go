@@ -13,15 +13,8 @@ const platformName = "Platform"
 // IssueCourierKey makes a key by which a courier is known. It is of the tenant
 // [Platform], since couriers ride for several. It is returned this once.
 func (d *Directory) IssueCourierKey(ctx context.Context, courier uuid.UUID) (key string, id uuid.UUID, err error) {
-	if err := d.put(ctx, Platform, platformName); err != nil {
-		return "", uuid.Nil, fmt.Errorf("issue courier's key: %w", err)
-	}
-	key = NewKey(courier)
-	id, err = d.putKey(ctx, Platform, key, Courier, courier)
-	if err != nil {
-		return "", uuid.Nil, fmt.Errorf("issue courier's key: %w", err)
-	}
-	return key, id, nil
+	k, err := d.Issue(ctx, Platform, Courier, courier)
+	return k.Secret, k.ID, err
 }
 
 // SeedCourier makes sure that key is the courier's, as [Directory.Seed] does for
@@ -42,7 +35,7 @@ func (d *Directory) SeedCourier(ctx context.Context, courier uuid.UUID, key stri
 	if err := d.put(ctx, Platform, platformName); err != nil {
 		return fmt.Errorf("seed courier: %w", err)
 	}
-	if _, err := d.putKey(ctx, Platform, key, Courier, courier); err != nil {
+	if err := d.putKey(ctx, Platform, key, Courier, courier); err != nil {
 		return fmt.Errorf("seed courier's key: %w", err)
 	}
 	return nil

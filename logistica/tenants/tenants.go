@@ -6,7 +6,9 @@
 // Limits: an answer is remembered for [Config.CacheFor], so a key revoked by
 // another process works here that much longer at most; in the process that
 // revokes it, it ends at once. A connection that was opened before, such as an
-// event stream, is not closed by a revocation.
+// event stream, is not closed by a revocation. The end of a rotated key is kept
+// with it, and holds everywhere to the second, but for processes that remembered
+// the key before it was rotated.
 package tenants
 
 import (
@@ -95,7 +97,8 @@ func New(pool *pgxpool.Pool, cfg Config) *Directory {
 	}
 }
 
-const maxName = 120
+// MaxName is the longest name of a tenant, in bytes.
+const MaxName = 120
 
 // Create adds a tenant.
 func (d *Directory) Create(ctx context.Context, name string) (Tenant, error) {
@@ -107,8 +110,8 @@ func (d *Directory) Create(ctx context.Context, name string) (Tenant, error) {
 }
 
 func (d *Directory) put(ctx context.Context, id uuid.UUID, name string) error {
-	if strings.TrimSpace(name) == "" || len(name) > maxName {
-		return fmt.Errorf("a tenant's name has between 1 and %d bytes", maxName)
+	if strings.TrimSpace(name) == "" || len(name) > MaxName {
+		return fmt.Errorf("a tenant's name has between 1 and %d bytes", MaxName)
 	}
 	return pg.InTenant(ctx, d.pool, id.String(), func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO tenants.tenants (id, name) VALUES ($1, $2)

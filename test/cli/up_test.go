@@ -68,15 +68,15 @@ func TestUp(t *testing.T) {
 	t.Run("tenant makes a merchant whose key opens", func(t *testing.T) {
 		type key struct{ Tenant, Key string }
 		made := parse[key](t, s("tenant", "create", "Mercado Central", "--json").Run(t))
-		more := parse[key](t, s("tenant", "key", made.Tenant, "--json").Run(t))
+		more := parse[key](t, s("tenant", "key", "issue", made.Tenant, "--json").Run(t))
 		for _, k := range []string{made.Key, more.Key} {
 			status, body, err := w.Request(t.Context(), http.MethodGet, "/v1/me", "", "Authorization", "Bearer "+k)
 			if err != nil || status != http.StatusOK || !strings.Contains(string(body), "Mercado Central") {
 				t.Errorf("%d %s %v", status, body, err)
 			}
 		}
-		check(t, s("tenant", "key", "0190f5e0-0000-7000-8000-00000000abcd").Run(t), 1, "no such tenant", "tenant create")
-		check(t, s("tenant", "key", "nonsense").Run(t), 2, "tenant create")
+		check(t, s("tenant", "key", "issue", "0190f5e0-0000-7000-8000-00000000abcd").Run(t), 1, "no such tenant", "tenant create")
+		check(t, s("tenant", "key", "issue", "nonsense").Run(t), 2, "tenant create")
 	})
 	t.Run("bench e2e measures a running one", func(t *testing.T) {
 		checkBench(t, proc.Run(t, "bench", "e2e", "--rate", "20", "--seconds", "1", "--json", "--url", w.HTTP, "--key", w.DemoKey))
