@@ -40,8 +40,7 @@ function Eta({ job }) {
   const when = instant(at);
   if (!when || ["FAILED", "RETURNING"].includes(job.state)) return null;
   const left = Math.round((when.getTime() - Date.now()) / 60_000);
-  return html`<span class="eta num ${left < 0 ? "bad" : ""}" title=${f.full(at)}>${t(before ? "courier.eta.pickup" : "courier.eta.dropoff", { time: f.soon(at) })}
-    · ${left < 0 ? t("courier.eta.late", { n: -left }) : t("courier.eta.left", { n: left })}</span>`;
+  return html`<span class="eta num ${left < 0 ? "bad" : ""}" title=${f.full(at)}>${t(before ? "courier.eta.pickup" : "courier.eta.dropoff", { time: f.soon(at) })} · ${left < 0 ? t("courier.eta.late", { n: -left }) : t("courier.eta.left", { n: left })}</span>`;
 }
 
 function Dock({ job, act, model }) {
