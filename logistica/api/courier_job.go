@@ -103,9 +103,10 @@ type movedOutput struct {
 type jobMoveInput struct {
 	OrderPath
 	Body struct {
-		To     string `json:"to" doc:"The state to go to."`
-		Code   string `json:"code,omitempty" maxLength:"32" doc:"The customer's delivery code, for DELIVERED."`
-		Reason string `json:"reason,omitempty" doc:"Why; published with the event, so without personal data. At most 200 characters."`
+		To              string `json:"to" doc:"The state to go to."`
+		Code            string `json:"code,omitempty" maxLength:"32" doc:"The customer's delivery code, for DELIVERED."`
+		ExpectedVersion int64  `json:"expected_version,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Refuse with 409 unless the order is at this version: a move that got no answer can be sent again."`
+		Reason          string `json:"reason,omitempty" doc:"Why; published with the event, so without personal data. At most 200 characters."`
 	}
 }
 
@@ -114,7 +115,9 @@ func (s *service) acceptJob(ctx context.Context, in *OrderPath) (*movedOutput, e
 }
 
 func (s *service) moveJob(ctx context.Context, in *jobMoveInput) (*movedOutput, error) {
-	return s.moveAsCourier(ctx, in.OrderPath, orders.Move{To: orders.State(in.Body.To), Reason: in.Body.Reason}, in.Body.Code)
+	return s.moveAsCourier(ctx, in.OrderPath, orders.Move{
+		To: orders.State(in.Body.To), Reason: in.Body.Reason, Expected: in.Body.ExpectedVersion,
+	}, in.Body.Code)
 }
 
 func (s *service) moveAsCourier(ctx context.Context, path OrderPath, m orders.Move, code string) (*movedOutput, error) {

@@ -246,11 +246,14 @@ type meOutput struct {
 	Body struct {
 		ID   uuid.UUID `json:"id" format:"uuid"`
 		Name string    `json:"name"`
+		// SetsFaults saves a page a request that would only be refused.
+		SetsFaults bool `json:"sets_faults,omitempty" doc:"Whether this key may set faults, see /v1/faults."`
 	}
 }
 
 func (s *service) me(ctx context.Context, _ *struct{}) (*meOutput, error) {
 	t, out := tenantOf(ctx), &meOutput{}
 	out.Body.ID, out.Body.Name = t.ID, t.Name
+	out.Body.SetsFaults = s.Faults != nil && s.cfg.MerchantsSetFaults
 	return out, nil
 }

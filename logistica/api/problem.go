@@ -29,6 +29,8 @@ type Problem struct {
 	Allowed []string `json:"allowed,omitempty" doc:"States the order may go to."`
 	Version int64    `json:"version,omitempty" doc:"Version the order is at."`
 
+	TriesLeft *int `json:"tries_left,omitempty" doc:"How many more delivery codes are taken."`
+
 	final      bool          // From is an end: Allowed is written though it is empty
 	retryAfter time.Duration // of an overload, a second if zero
 }
@@ -205,9 +207,12 @@ func forbiddenProblem(f *orders.ForbiddenTransition) *Problem {
 // not taken any more a state that somebody else must change first.
 func codeProblem(c *orders.CodeRefused) *Problem {
 	if c.Left == 0 {
-		return typed(http.StatusConflict, typeCode, "Delivery code locked", sentence(c.Error()))
+		p := typed(http.StatusConflict, typeCode, "Delivery code locked", sentence(c.Error()))
+		p.TriesLeft = &c.Left
+		return p
 	}
 	p := typed(http.StatusUnprocessableEntity, typeCode, "Delivery code refused", sentence(c.Error()))
+	p.TriesLeft = &c.Left
 	p.Errors = []*huma.ErrorDetail{{Message: "Must be the customer's code", Location: "body.code"}}
 	return p
 }

@@ -23,6 +23,8 @@ type fake struct {
 	keys    map[string]string // idempotency key -> order id
 	streams map[chan string]string
 	seq     int
+	courier *fakeCourier
+	faults  *fakeFaults
 
 	// Faults, read under mu.
 	failCreates  int           // answer this many creations with 422
@@ -64,6 +66,7 @@ func serve(t *testing.T) (*fake, string) {
 	mux.HandleFunc("GET /v1/track/{token}", f.track)
 	mux.HandleFunc("GET /track/{token}/events", func(w http.ResponseWriter, r *http.Request) { f.stream(w, r, r.PathValue("token")) })
 	mux.HandleFunc("GET /unit.html", unitPage)
+	f.courier, f.faults = serveCourier(mux), serveFaults(mux)
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -84,7 +87,7 @@ func (f *fake) me(w http.ResponseWriter, r *http.Request) {
 		problem(w, 401, map[string]any{"title": "Unauthorized", "detail": "the key is not known"})
 		return
 	}
-	answer(w, 200, map[string]any{"id": "m1", "name": "Cantina da Praça"})
+	answer(w, 200, map[string]any{"id": "m1", "name": "Cantina da Praça", "sets_faults": true})
 }
 
 func (f *fake) create(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, cache string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Vary", "Accept-Encoding")
 	if f.policy {
-		setPageHeaders(h)
+		setPageHeaders(h, f.place)
 	}
 	body, etag := f.plain, `"`+f.etag+`"`
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
@@ -42,11 +42,15 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, cache string) {
 
 // setPageHeaders also keeps a tracking link from leaking: its path is the
 // customer's secret, so it is neither sent as referrer nor indexed.
-func setPageHeaders(h http.Header) {
+func setPageHeaders(h http.Header, place bool) {
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	where := "()"
+	if place {
+		where = "(self)"
+	}
+	h.Set("Permissions-Policy", "camera=(), geolocation="+where+", microphone=()")
 	h.Set("X-Robots-Tag", "noindex")
 }
 

@@ -28,6 +28,7 @@ type file struct {
 	plain  []byte
 	gzip   func() []byte // made once, when first asked for; nil where it gains nothing
 	policy bool          // a document: gets the page's security headers
+	place  bool          // a document that may ask where its visitor is
 }
 
 // mimeTypes is closed on purpose: the system's table differs between machines,
@@ -78,7 +79,7 @@ func readAll(root fs.FS) (map[string][]byte, error) {
 
 func (s *site) prepare(name string, body []byte) file {
 	ext := path.Ext(name)
-	f := file{mime: mimeTypes[ext], plain: body, policy: ext == ".html"}
+	f := file{mime: mimeTypes[ext], plain: body, policy: ext == ".html", place: name == "courier.html"}
 	if f.mime == "" {
 		f.mime = "text/plain; charset=utf-8"
 	}

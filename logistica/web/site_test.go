@@ -48,6 +48,9 @@ func TestRoutesAnswerWithTypeAndStatus(t *testing.T) {
 		{"HEAD", "/", 200, "text/html; charset=utf-8"},
 		{"GET", "/track/abc", 200, "text/html; charset=utf-8"},
 		{"GET", "/track/%3Cscript%3E", 200, "text/html; charset=utf-8"},
+		{"GET", "/courier", 200, "text/html; charset=utf-8"},
+		{"GET", "/faults", 200, "text/html; charset=utf-8"},
+		{"GET", "/courier/", 404, ""},
 		{"GET", "/assets/js/desk.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/assets/push/sse.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/assets/css/base.css", 200, "text/css; charset=utf-8"},
@@ -126,7 +129,7 @@ func TestCompressedBodyIsTheSameAndHasItsOwnTag(t *testing.T) {
 }
 
 func TestPolicyLeavesNoRoomForInlineCode(t *testing.T) {
-	for _, target := range []string{"/", "/track/abc"} {
+	for _, target := range []string{"/", "/track/abc", "/courier", "/faults"} {
 		r := get(t, "GET", target)
 		policy := r.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
@@ -150,7 +153,7 @@ func TestPagesPreloadExactlyTheModulesTheyImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"desk", "track"} {
+	for _, page := range []string{"desk", "track", "courier", "faults"} {
 		want := map[string]bool{}
 		imported(t, s, "js/"+page+".js", want)
 		delete(want, "js/"+page+".js")

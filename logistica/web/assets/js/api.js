@@ -12,6 +12,8 @@ export class Problem extends Error {
     this.detail = body.detail || "";
     this.from = body.from || "";
     this.allowed = Array.isArray(body.allowed) ? body.allowed : null;
+    this.triesLeft = typeof body.tries_left === "number" ? body.tries_left : null;
+    this.fields = (Array.isArray(body.errors) ? body.errors : []).map((e) => e?.message).filter(Boolean);
   }
 }
 
@@ -51,8 +53,14 @@ export class Api {
     return this.#send("GET", `/v1/track/${encodeURIComponent(token)}`);
   }
 
+  // send is for the pages that have calls of their own.
+  send(method, url, body) {
+    return this.#send(method, url, body);
+  }
+
   async #send(method, url, body, extra) {
     const answer = await this.#ask(method, url, body, extra);
+    if (answer.status === 204) return null;
     const text = await answer.text().catch(() => "");
     const value = parse(text);
     if (!answer.ok) throw new Problem(answer.status, value ?? {});

@@ -97,7 +97,7 @@ function Desk({ session, onLeave }) {
     if (given) model.move(asked.order.id, asked.to, given.reason);
   };
   return html`<${SkipLink} />
-    <${Header} name=${session.name} connection=${connection} stats=${model.stats} onLeave=${() => onLeave()} />
+    <${Header} name=${session.name} faults=${session.sets_faults} connection=${connection} stats=${model.stats} onLeave=${() => onLeave()} />
     <main id="content" class="desk" tabindex="-1">
       <${Panel} onCreate=${(body) => model.create(body)} />
       <div class="desk-main">
@@ -109,12 +109,12 @@ function Desk({ session, onLeave }) {
     <${Announcer} said=${said} />`;
 }
 
-function Header({ name, connection, stats, onLeave }) {
+function Header({ name, faults, connection, stats, onLeave }) {
   const { t } = useLanguage();
   return html`<header class="top">
     <div class="top-id"><${Brand} /><h1>${name}</h1></div>
     <${Mean} stats=${stats} />
-    <div class="top-tools"><${Connection} state=${connection} /><${LanguageSwitch} />
+    <div class="top-tools"><${Connection} state=${connection} />${faults && html`<a class="track-link" id="faults" href="/faults">${t("fault.link")}</a>`}<${LanguageSwitch} />
       <button type="button" class="quiet" onClick=${onLeave}>${t("key.leave")}</button></div>
   </header>`;
 }
