@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,12 +22,26 @@ func newDemoSaga() *cobra.Command {
 }
 
 func newDemoOutage() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "outage",
 		Short: "Billing is killed under load and comes back; what waited, how long, and whether all is there",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return playDelivery(cmd, delivery.Outage) },
 	}
+	var l delivery.Load
+	cmd.Flags().IntVar(&l.Rate, "rate", 20, "orders a second, 1 to 50")
+	cmd.Flags().DurationVar(&l.Away, "away", 10*time.Second, "how long billing is away, 1s to 30s")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if l.Rate < 1 || l.Rate > 50 {
+			return usagef("--rate %d: want 1 to 50 orders a second", l.Rate)
+		}
+		if l.Away < time.Second || l.Away > 30*time.Second {
+			return usagef("--away %s: want 1s to 30s: couriers are held for two minutes, and then let go", l.Away)
+		}
+		return playDelivery(cmd, func(ctx context.Context, program string, out io.Writer) error {
+			return delivery.Outage(ctx, program, l, out)
+		})
+	}
+	return cmd
 }
 
 // playDelivery plays on engines of its own: in anybody else's broker the

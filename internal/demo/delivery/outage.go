@@ -11,39 +11,44 @@ import (
 	"github.com/waybillhq/waybill/bench/stat"
 )
 
-// The load of the outage.
-const (
-	rate   = 20 // orders a second
-	warmup = 2 * time.Second
-	before = 6 * time.Second
-	during = 10 * time.Second // longer than the broker waits for a member that was killed
-)
+// Load of an outage.
+type Load struct {
+	Rate int           // orders a second
+	Away time.Duration // how long billing is; from 10 s on its successor need not wait for the broker to miss it
+}
+
+const warmup = 2 * time.Second
+
+// before is how long the load is looked at while all is well.
+func (l Load) before() time.Duration { return min(l.Away, 6*time.Second) }
+
+func (l Load) in(d time.Duration) int { return int(d.Seconds() * float64(l.Rate)) }
 
 // Outage takes billing away under load, and gives it back. program is Waybill's
 // own.
-func Outage(ctx context.Context, program string, out io.Writer) (err error) {
-	h, err := open(ctx, program, int((warmup+before+during).Seconds())*rate, out)
+func Outage(ctx context.Context, program string, l Load, out io.Writer) (err error) {
+	h, err := open(ctx, program, l.in(warmup)+l.in(l.before())+l.in(l.Away), out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
-	warm, err := h.trade(ctx, rate, warmup)
+	warm, err := h.trade(ctx, l.Rate, warmup)
 	if err != nil {
 		return err
 	}
-	h.line("\n1  %d orders a second for %s, all modules are there", rate, before)
-	calm, err := h.trade(ctx, rate, before)
+	h.line("\n1  %d orders a second for %s, all modules are there", l.Rate, l.before())
+	calm, err := h.trade(ctx, l.Rate, l.before())
 	if err != nil {
 		return err
 	}
 	if err := h.settled(ctx, len(warm.orders)+len(calm.orders)); err != nil {
 		return err
 	}
-	h.line("2  kill -9 of the process of billing; %d orders a second for %s", rate, during)
+	h.line("2  kill -9 of the process of billing; %d orders a second for %s", l.Rate, l.Away)
 	if err := h.billing.Kill(); err != nil {
 		return err
 	}
-	dark, err := h.trade(ctx, rate, during)
+	dark, err := h.trade(ctx, l.Rate, l.Away)
 	if err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func Outage(ctx context.Context, program string, out io.Writer) (err error) {
 	if err := h.settled(ctx, all); err != nil {
 		return err
 	}
-	return h.verdict(ctx, calm, dark, all, waiting, time.Since(began))
+	return h.verdict(ctx, l, calm, dark, all, waiting, time.Since(began))
 }
 
 // settled waits until all orders are assigned and their sagas completed.
@@ -75,7 +80,7 @@ func (h *house) settled(ctx context.Context, all int) error {
 	})
 }
 
-func (h *house) verdict(ctx context.Context, calm, dark sale, all, waiting int, took time.Duration) error {
+func (h *house) verdict(ctx context.Context, l Load, calm, dark sale, all, waiting int, took time.Duration) error {
 	calmWait, err := h.assigned(ctx, calm.orders)
 	if err != nil {
 		return err
@@ -110,7 +115,7 @@ func (h *house) verdict(ctx context.Context, calm, dark sale, all, waiting int, 
 		return fmt.Errorf("%d of %d orders waited: billing was not away", waiting, len(dark.orders))
 	case fees != all || held != all:
 		return fmt.Errorf("%d orders, but %d fees and %d reservations", all, fees, held)
-	case slices.Max(dark.took) >= during:
+	case slices.Max(dark.took) >= l.Away:
 		return errors.New("placing an order waited for billing")
 	}
 	h.line("\nas it must be: placing orders did not notice, nothing was lost, what waited was finished once billing was back")
