@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/bench/engine"
+	"github.com/waybillhq/waybill/internal/app"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/internal/demo/delivery"
 )
 
@@ -37,8 +40,8 @@ func newDemoOutage() *cobra.Command {
 		if l.Away < time.Second || l.Away > 30*time.Second {
 			return usagef("--away %s: want 1s to 30s: couriers are held for two minutes, and then let go", l.Away)
 		}
-		return playDelivery(cmd, func(ctx context.Context, program string, out io.Writer) error {
-			return delivery.Outage(ctx, program, l, out)
+		return playDelivery(cmd, func(ctx context.Context, p delivery.Product, out io.Writer) error {
+			return delivery.Outage(ctx, p, l, out)
 		})
 	}
 	return cmd
@@ -46,12 +49,22 @@ func newDemoOutage() *cobra.Command {
 
 // playDelivery plays on engines of its own: in anybody else's broker the
 // product's groups may be at work.
-func playDelivery(cmd *cobra.Command, play func(ctx context.Context, program string, out io.Writer) error) error {
+func playDelivery(cmd *cobra.Command, play func(context.Context, delivery.Product, io.Writer) error) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := play(cmd.Context(), self, cmd.OutOrStdout()); err != nil {
+	p := delivery.Product{
+		Program: self,
+		Env:     []string{config.EnvMetrics + "=" + config.MetricsOff, config.EnvFile + "="},
+		Run: func(ctx context.Context, on *engine.Engines, roles ...string) (*app.App, error) {
+			return app.Run(ctx, config.Config{
+				Listen: "127.0.0.1:0", MetricsListen: config.MetricsOff,
+				DatabaseURL: on.DSN, Brokers: on.Broker.Brokers, RegistryURL: on.RegistryURL,
+			}, quiet(), roles...)
+		},
+	}
+	if err := play(cmd.Context(), p, cmd.OutOrStdout()); err != nil {
 		return fmt.Errorf("the scenario went otherwise: %w", err)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -23,7 +22,6 @@ import (
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/internal/app"
-	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -33,11 +31,20 @@ import (
 // patience bounds each wait for the product.
 const patience = 40 * time.Second
 
+// Product is Waybill as the scenarios run it.
+type Product struct {
+	Program string // Waybill's own, for the processes that are killed
+	// Env of such a process, NAME=VALUE, beside the engines'.
+	Env []string
+	// Run plays roles in this process.
+	Run func(ctx context.Context, on *engine.Engines, roles ...string) (*app.App, error)
+}
+
 // house is the product and who uses it. Billing is a process of its own, so
 // that it can be killed.
 type house struct {
 	out     io.Writer
-	program string
+	product Product
 	engines *engine.Engines
 	app     *app.App
 	billing *child.Process
@@ -46,8 +53,8 @@ type house struct {
 }
 
 // open starts the product, with so many couriers who are free.
-func open(ctx context.Context, program string, riders int, out io.Writer) (*house, error) {
-	h := &house{out: out, program: program}
+func open(ctx context.Context, p Product, riders int, out io.Writer) (*house, error) {
+	h := &house{out: out, product: p}
 	err := h.start(ctx)
 	if err == nil {
 		err = h.enrol(ctx, riders)
@@ -59,14 +66,11 @@ func open(ctx context.Context, program string, riders int, out io.Writer) (*hous
 }
 
 func (h *house) start(ctx context.Context) (err error) {
-	if h.engines, err = engine.Start(ctx, engine.Config{Program: h.program}); err != nil {
+	if h.engines, err = engine.Start(ctx, engine.Config{Program: h.product.Program}); err != nil {
 		return err
 	}
 	roles := slices.DeleteFunc(app.Roles(), func(r string) bool { return r == app.RoleBilling })
-	h.app, err = app.Run(ctx, config.Config{
-		Listen: "127.0.0.1:0", MetricsListen: config.MetricsOff,
-		DatabaseURL: h.engines.DSN, Brokers: h.engines.Broker.Brokers, RegistryURL: h.engines.RegistryURL,
-	}, slog.New(slog.DiscardHandler), roles...)
+	h.app, err = h.product.Run(ctx, h.engines, roles...)
 	if err != nil {
 		return err
 	}
@@ -74,8 +78,8 @@ func (h *house) start(ctx context.Context) (err error) {
 }
 
 func (h *house) startBilling(ctx context.Context) (err error) {
-	h.billing, err = child.Start(ctx, "waybill run billing", h.program, []string{"run", app.RoleBilling, "--log-level", "error"},
-		append(h.engines.Env(), config.EnvMetrics+"="+config.MetricsOff, config.EnvFile+"="))
+	h.billing, err = child.Start(ctx, "waybill run billing", h.product.Program, []string{"run", app.RoleBilling, "--log-level", "error"},
+		append(h.engines.Env(), h.product.Env...))
 	return err
 }
 

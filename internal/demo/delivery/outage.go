@@ -24,10 +24,9 @@ func (l Load) before() time.Duration { return min(l.Away, 6*time.Second) }
 
 func (l Load) in(d time.Duration) int { return int(d.Seconds() * float64(l.Rate)) }
 
-// Outage takes billing away under load, and gives it back. program is Waybill's
-// own.
-func Outage(ctx context.Context, program string, l Load, out io.Writer) (err error) {
-	h, err := open(ctx, program, l.in(warmup)+l.in(l.before())+l.in(l.Away), out)
+// Outage takes billing away under load, and gives it back.
+func Outage(ctx context.Context, p Product, l Load, out io.Writer) (err error) {
+	h, err := open(ctx, p, l.in(warmup)+l.in(l.before())+l.in(l.Away), out)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ const attempts = 3
 const heard = 3 * time.Second
 
 // Saga plays one order that gets its courier, and one whose couriers cannot be
-// told. program is Waybill's own.
-func Saga(ctx context.Context, program string, out io.Writer) (err error) {
-	h, err := open(ctx, program, 1+attempts, out)
+// told.
+func Saga(ctx context.Context, p Product, out io.Writer) (err error) {
+	h, err := open(ctx, p, 1+attempts, out)
 	if err != nil {
 		return err
 	}
