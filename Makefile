@@ -9,7 +9,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture
+.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -87,6 +87,14 @@ schema-check:
 ## demo-evolution: a contract changes while programs of both versions run; what would break one is refused
 demo-evolution: build
 	bin/waybill demo evolution
+
+## demo-saga: an order that gets its courier, and one that is taken back, with their timelines and books
+demo-saga: build
+	bin/waybill demo saga
+
+## demo-outage: billing is killed under load, and catches up
+demo-outage: build
+	bin/waybill demo outage
 
 ## lint: static checks, formatting and contracts; that generated code is up to date is a test
 lint: $(BIN)/golangci-lint schema-check

@@ -15,7 +15,7 @@ func newDemo() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDemoEvolution())
+	cmd.AddCommand(newDemoEvolution(), newDemoSaga(), newDemoOutage())
 	return cmd
 }
 

@@ -60,6 +60,8 @@ func TestMistakesOfTheCaller(t *testing.T) {
 		{line: "up --dir=", say: []string{"--dir"}},
 		{line: "up", env: "WAYBILL_CONFIG=" + file, say: []string{file, "kafak"}},
 		{line: "up", env: "WAYBILL_CONFIG=/no/such/file", say: []string{"WAYBILL_CONFIG=/no/such/file"}},
+		{line: "demo outage --rate 0", say: []string{"--rate", "1 to 50"}},
+		{line: "demo outage --away 1h", say: []string{"--away", "30s"}},
 		{line: "broker it", say: []string{"usage: waybill broker"}},
 		{line: "broker --kafka-listen x", say: []string{"--kafka-listen"}},
 		{line: "broker --log-level x", say: []string{"--log-level"}},
