@@ -170,9 +170,12 @@ func TestATrackingLinkShowsThePublicPartAndNoMore(t *testing.T) {
 		if got.DeliveryCode != o.DeliveryCode || o.DeliveryCode == "" {
 			t.Errorf("%s: the customer sees the code %q of %q", name, got.DeliveryCode, o.DeliveryCode)
 		}
+		if about := (api.TrackedPlace{Lat: -23.556, Lng: -46.658}); got.Pickup != about || got.Dropoff.Lng != -46.656 {
+			t.Errorf("%s: from %v to %v", name, got.Pickup, got.Dropoff)
+		}
 		shown := moment.ReplaceAllString(string(a.body), "") // of which any digits may be a part, as of the code
 		shown = strings.Replace(shown, `"delivery_code":"`+o.DeliveryCode+`"`, "", 1)
-		for _, secret := range []string{"Ana", "91234", "Paulista", "1578", "01310", "Portaria", "Augusta", "315", "total", "price", "-23", o.ID.String(), ours.id.String(), o.TrackingToken} {
+		for _, secret := range []string{"Ana", "91234", "Paulista", "1578", "01310", "Portaria", "Augusta", "315", "total", "price", "-23.5563", "-46.6582", "-23.5615", o.ID.String(), ours.id.String(), o.TrackingToken} {
 			if strings.Contains(shown, secret) {
 				t.Errorf("%s: shows %q: %s", name, secret, a.body)
 			}

@@ -21,6 +21,9 @@ type Tracking struct {
 	Items      []TrackedItem `json:"items" nullable:"false"`
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
 
+	Pickup  TrackedPlace `json:"pickup" doc:"Where it is collected, to about a hundred metres."`
+	Dropoff TrackedPlace `json:"dropoff" doc:"Where it goes, to about a hundred metres: no door can be told from it."`
+
 	DeliveryCode string           `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
 	Courier      *TrackedCourier  `json:"courier,omitempty" doc:"Who carries it, until it has ended."`
 	Position     *TrackedPosition `json:"position,omitempty" doc:"Where the courier is, while one is out with the order."`
@@ -32,6 +35,12 @@ type Tracking struct {
 type TrackedCourier struct {
 	FirstName string `json:"first_name,omitempty"`
 	Vehicle   string `json:"vehicle,omitempty" doc:"MOTORBIKE, BICYCLE or CAR."`
+}
+
+// TrackedPlace is about where a place is.
+type TrackedPlace struct {
+	Lat float64 `json:"lat" doc:"Degrees, in thousandths."`
+	Lng float64 `json:"lng" doc:"Degrees, in thousandths."`
 }
 
 // TrackedItem is a line of an order, without its price.
@@ -96,6 +105,7 @@ func trackingJSON(t orders.Tracking, merchant string) Tracking {
 	out := Tracking{
 		State: string(t.State), Version: t.Version, Merchant: merchant,
 		CreatedAt: t.Timeline[0].At, PromisedAt: t.PromisedAt,
+		Pickup: TrackedPlace(t.Pickup), Dropoff: TrackedPlace(t.Dropoff),
 		Items: make([]TrackedItem, len(t.Items)), Timeline: make([]Moment, len(t.Timeline)),
 	}
 	for i, item := range t.Items {

@@ -99,12 +99,19 @@ type Tracking struct {
 	Timeline   []Moment // oldest first, beginning with CREATED
 	Code       Code     // for the customer to tell at the door
 
+	// Where it goes from and to, to about a hundred metres: the link may be
+	// passed on, and shows a way and no door.
+	Pickup, Dropoff Coarse
+
 	// The courier, where the order has one.
 	Courier     uuid.UUID
 	Vehicle     string
 	PickupETA   *time.Time
 	DeliveryETA *time.Time
 }
+
+// Coarse is a place without its address, in thousandths of a degree.
+type Coarse struct{ Lat, Lng float64 }
 
 // TrackedItem is a line of an order without its price.
 type TrackedItem struct {

@@ -23,7 +23,8 @@ func (s *Store) Track(ctx context.Context, token string) (t Tracking, err error)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		b.Queue(`SELECT set_config('waybill.tracking_token', $1, true)`, token)
-		b.Queue(`SELECT tenant, id, state, version, items, promised_at, created_at, delivery_code
+		b.Queue(`SELECT tenant, id, state, version, items, promised_at, created_at, delivery_code,
+				pickup_lat, pickup_lng, dropoff_lat, dropoff_lng
 			FROM orders.orders WHERE tracking_token = $1`, token).QueryRow(t.scan)
 		b.Queue(`SELECT h.to_state, h.at FROM orders.transitions h
 			JOIN orders.orders o ON o.tenant = h.tenant AND o.id = h.order_id
@@ -46,8 +47,12 @@ func (s *Store) Track(ctx context.Context, token string) (t Tracking, err error)
 func (t *Tracking) scan(row pgx.Row) error {
 	var items []Item
 	first := Moment{State: Created}
-	if err := row.Scan(&t.Tenant, &t.OrderID, &t.State, &t.Version, &items, &t.PromisedAt, &first.At, &t.Code); err != nil {
+	if err := row.Scan(&t.Tenant, &t.OrderID, &t.State, &t.Version, &items, &t.PromisedAt, &first.At, &t.Code,
+		&t.Pickup.Lat, &t.Pickup.Lng, &t.Dropoff.Lat, &t.Dropoff.Lng); err != nil {
 		return err
+	}
+	for _, degrees := range []*float64{&t.Pickup.Lat, &t.Pickup.Lng, &t.Dropoff.Lat, &t.Dropoff.Lng} {
+		*degrees = thousandth(*degrees)
 	}
 	for _, i := range items {
 		t.Items = append(t.Items, TrackedItem{Name: i.Name, Quantity: i.Quantity})

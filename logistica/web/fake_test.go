@@ -25,6 +25,7 @@ type fake struct {
 	seq     int
 	courier *fakeCourier
 	faults  *fakeFaults
+	fixes   map[string]map[string]any // order id -> the courier's newest position
 
 	// Faults, read under mu.
 	failCreates  int           // answer this many creations with 422
@@ -51,7 +52,7 @@ const testKey = "wb_test_0123456789abcdef"
 
 func serve(t *testing.T) (*fake, string) {
 	t.Helper()
-	f := &fake{orders: map[string]map[string]any{}, keys: map[string]string{}, streams: map[chan string]string{}}
+	f := &fake{orders: map[string]map[string]any{}, keys: map[string]string{}, streams: map[chan string]string{}, fixes: map[string]map[string]any{}}
 	mux := http.NewServeMux()
 	if err := Register(mux); err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func serve(t *testing.T) (*fake, string) {
 	mux.HandleFunc("GET /v1/orders/{id}", f.get)
 	mux.HandleFunc("POST /v1/orders", f.create)
 	mux.HandleFunc("POST /v1/orders/{id}/transitions", f.transition)
+	f.liveRoutes(mux)
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { f.stream(w, r, "") })
 	mux.HandleFunc("GET /v1/track/{token}", f.track)
 	mux.HandleFunc("GET /track/{token}/events", func(w http.ResponseWriter, r *http.Request) { f.stream(w, r, r.PathValue("token")) })
@@ -133,6 +135,7 @@ func (f *fake) make(key string, body map[string]any) map[string]any {
 	order := map[string]any{
 		"id": id, "state": "CREATED", "version": 1, "tracking_token": fmt.Sprintf("tok%d", f.seq), "tracking_url": "/track/x",
 		"total": totalOf(body["items"]), "currency": "BRL", "items": body["items"], "pickup": body["pickup"], "dropoff": body["dropoff"],
+		"attempt": 1, "delivery_code": "4071",
 		"promised_at": body["promised_at"], "created_at": now, "updated_at": now, "allowed": allowed["CREATED"],
 		"timeline": []any{map[string]any{"state": "CREATED", "at": now}},
 	}
@@ -193,12 +196,15 @@ func (f *fake) move(before map[string]any, to string) map[string]any {
 	order["timeline"] = append(slices.Clone(timeline), map[string]any{"state": to, "at": now})
 	id, _ := order["id"].(string)
 	f.orders[id] = order
-	f.publish("OrderStatusChanged", order, map[string]any{"order_id": id, "version": version + 1, "from": from, "to": to})
+	f.publish("OrderStatusChanged", order, f.searched(order, map[string]any{"order_id": id, "version": version + 1, "from": from, "to": to}))
 	if to == "ASSIGNED" {
-		order = maps.Clone(order)
+		order = f.carried(maps.Clone(order))
 		order["version"] = version + 2
 		f.orders[id] = order
-		f.publish("OrderAssigned", order, map[string]any{"order_id": id, "version": version + 2})
+		f.publish("OrderAssigned", order, map[string]any{
+			"order_id": id, "version": version + 2, "courier_id": "c1", "attempt": order["attempt"],
+			"pickup_eta": order["pickup_eta"], "delivery_eta": order["delivery_eta"],
+		})
 	}
 	return order
 }
@@ -289,10 +295,10 @@ func (f *fake) track(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	for _, o := range f.orders {
 		if o["tracking_token"] == r.PathValue("token") {
-			answer(w, 200, map[string]any{
+			answer(w, 200, f.public(o, map[string]any{
 				"state": o["state"], "version": o["version"], "created_at": o["created_at"], "promised_at": o["promised_at"],
 				"merchant": "Cantina da Praça", "items": o["items"], "timeline": o["timeline"],
-			})
+			}))
 			return
 		}
 	}

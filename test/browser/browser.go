@@ -31,11 +31,18 @@ type console struct {
 
 type consoleKey struct{}
 
+// WebGL and NoWebGL are browsers that have it, computed without a GPU, and that
+// have it not. Which of them a browser is without either is the machine's.
+var (
+	WebGL   = chromedp.Flag("enable-unsafe-swiftshader", true)
+	NoWebGL = chromedp.Flag("disable-3d-apis", true)
+)
+
 // New starts a browser and returns the context that chromedp's actions and this
 // package's functions take.
-func New(t testing.TB) context.Context {
+func New(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), options(t)...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(options(t), more...)...)
 	seen := &console{}
 	ctx, cancel := chromedp.NewContext(context.WithValue(alloc, consoleKey{}, seen))
 	if err := chromedp.Do(ctx); err != nil {

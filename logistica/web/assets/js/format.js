@@ -21,6 +21,7 @@ export function formats(locale) {
     soon: (value) => at(isToday(instant(value)) ? short : dayClock)(value),
     zone: () => zoneOf(full),
     number: (n) => whole.format(n),
+    tenth: (n) => fine.format(n),
     ms: (n) => `${(n < 100 ? fine : whole).format(n)} ms`,
     money: (cents, currency) => money(locale, currency || "BRL").format(cents / 100),
     decimal: (cents) => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, useGrouping: false }).format(cents / 100),

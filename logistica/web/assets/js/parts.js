@@ -29,6 +29,19 @@ export function Age({ at }) {
   return html`<time datetime=${when?.toISOString()} title=${f.full(at)} aria-label=${t("age.label", { time: f.full(at) })}>${age(t, at, Date.now())}</time>`;
 }
 
+// useSeconds draws the caller anew every few seconds, for what time changes.
+export function useSeconds(every) {
+  const [, tick] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    let left = every;
+    return everySecond(() => {
+      if (--left) return;
+      left = every;
+      tick();
+    });
+  }, [every]);
+}
+
 const tickers = new Set();
 let clock = 0;
 

@@ -1,7 +1,11 @@
 // Every word the pages show, in both languages. A value with {name} takes it
 // from the caller; "one|other" picks by the language's plural of {n}.
+import { live } from "./strings-live.js";
+
 export const strings = {
   en: {
+    ...live.en,
+
     "app.desk": "Merchant desk",
     "app.track": "Order tracking",
     "app.skip": "Skip to content",
@@ -324,6 +328,8 @@ export const strings = {
   },
 
   pt: {
+    ...live.pt,
+
     "app.desk": "Painel do lojista",
     "app.track": "Acompanhar pedido",
     "app.skip": "Ir para o conteúdo",

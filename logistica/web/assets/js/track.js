@@ -3,10 +3,13 @@ import { html, render, useEffect, useMemo, useReducer, useRef, useState } from "
 import { Api } from "./api.js";
 import { explain, LanguageSwitch, useLanguage, WithLanguage } from "./i18n.js";
 import { instant } from "./format.js";
+import { CourierLine, DeliveryCode } from "./courier-card.js";
+import { Eta } from "./eta.js";
+import { LiveMap, Whereabouts } from "./live-map.js";
 import { listen } from "./stream.js";
 import { Brand, Connection, SkipLink } from "./parts.js";
 import { isEnd, path, tone } from "./states.js";
-import { ahead, done, isLate, newer, step } from "./track-model.js";
+import { ahead, done, isLate, isPosition, newer, step, target } from "./track-model.js";
 import { throttle } from "./throttle.js";
 
 const token = decodeURIComponent(location.pathname.split("/")[2] ?? "");
@@ -21,13 +24,13 @@ function useOrder() {
   useEffect(() => { read(); }, []);
   useEffect(() => {
     if (over) return undefined;
-    const again = throttle(300, read);
+    const again = throttle(300, read), estimate = throttle(15_000, read); // a position says nothing of when
     return listen({
       url: `/track/${encodeURIComponent(token)}/events`,
       headers: {},
       onConnection: setConnection,
       onSnapshot: () => read(),
-      onEvent: (event) => { setOrder((o) => o && step(o, event)); again(); },
+      onEvent: (event) => { setOrder((o) => o && step(o, event)); (isPosition(event) ? estimate : again)(); },
     });
   }, [over]);
   return { order, problem, unknown, connection: over ? "ended" : connection, read };
@@ -44,7 +47,7 @@ function App() {
       <div class="top-tools">${!unknown && html`<${Connection} state=${connection} />`}<${LanguageSwitch} /></div></header>
     <main id="content" class="track" tabindex="-1">
       ${problem && html`<${Trouble} problem=${problem} unknown=${unknown} onAgain=${read} />`}
-      ${!unknown && order && html`<${Order} order=${order} />`}
+      ${!unknown && order && html`<${Order} order=${order} behind=${connection === "reconnecting"} />`}
       ${!order && !problem && html`<p class="muted">${t("app.loading")}</p>`}
     </main>`;
 }
@@ -55,26 +58,42 @@ function Trouble({ problem, unknown, onAgain }) {
   return html`<p class="row-note bad" role="alert">${t("track.failed", { why: explain(t, problem) })} <button type="button" onClick=${onAgain}>${t("list.again")}</button></p>`;
 }
 
-function Order({ order }) {
+function Order({ order, behind }) {
   const { t, f } = useLanguage();
   const late = useLate(order);
   const merchant = order.merchant?.name ?? order.merchant;
+  const over = isEnd(order.state);
   return html`
     <section class="now tone-${tone(order.state)}" aria-labelledby="now">
       <p class="muted">${t("track.order")} ${merchant && t("track.from", { merchant })}</p>
       <h1 id="now" data-state=${order.state}>${t(`for.${order.state}`)}</h1>
       <${Progress} state=${order.state} />
       <dl class="facts">
+        ${order.eta && !over && html`<div class="eta"><dt>${t("live.eta")}</dt><dd><${Eta} at=${order.eta} /> <small class="num">${t("eta.at", { time: f.short(order.eta) })}</small></dd></div>`}
         ${order.promised_at && html`<div><dt>${t("track.promised")}</dt><dd><${At} at=${order.promised_at} /></dd></div>`}
         <div><dt>${t("track.ordered")}</dt><dd><${At} at=${order.created_at} /></dd></div>
       </dl>
       ${late && html`<p class="late">${t("track.late")}</p>`}
+      ${behind && html`<p class="late">${t("live.behind")}</p>`}
       <${Announcer} state=${order.state} />
     </section>
-    <section aria-labelledby="timeline"><h2 id="timeline">${t("track.timeline")}</h2><${Timeline} order=${order} /></section>
-    ${order.items?.length > 0 && html`<section aria-labelledby="items"><h2 id="items">${t("track.items")}</h2>
+    ${!over && order.pickup && html`<${Live} order=${order} />`}
+    ${order.delivery_code && !over && html`<${DeliveryCode} code=${order.delivery_code} />`}
+    <section class="course" aria-labelledby="timeline"><h2 id="timeline">${t("track.timeline")}</h2><${Timeline} order=${order} /></section>
+    ${order.items?.length > 0 && html`<section class="goods" aria-labelledby="items"><h2 id="items">${t("track.items")}</h2>
       <ul class="items">${order.items.map((i, n) => html`<li key=${n}><span class="num muted">${i.quantity}×</span> ${i.name}</li>`)}</ul></section>`}
-    <p class="muted foot">${t("track.zone", { zone: f.zone() })}. ${t(isEnd(order.state) ? "track.ended" : "track.live")}</p>`;
+    <p class="muted foot">${t("track.zone", { zone: f.zone() })}. ${t(over ? "track.ended" : "track.live")}</p>`;
+}
+
+// Live is the map and the same in words.
+function Live({ order }) {
+  const { t } = useLanguage();
+  const to = target(order.state);
+  return html`<section class="live" aria-labelledby="live"><h2 id="live" class="visually-hidden">${t("live.map")}</h2>
+    <${LiveMap} pickup=${order.pickup} dropoff=${order.dropoff} position=${order.position} />
+    <div class="live-words"><${CourierLine} courier=${order.courier} />
+      ${order.courier && html`<${Whereabouts} position=${order.position} target=${order[to]} to=${to} />`}</div>
+  </section>`;
 }
 
 // Progress is how far along the usual way; a detour has no such measure.
