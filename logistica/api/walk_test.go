@@ -28,6 +28,8 @@ import (
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/queue"
 	"github.com/waybillhq/waybill/queue/server"
+	"github.com/waybillhq/waybill/saga"
+	sagaserver "github.com/waybillhq/waybill/saga/server"
 )
 
 // stop is a route and how the walk calls it. Ids of the path are filled in with
@@ -98,6 +100,12 @@ var walk = []stop{
 	{pattern: "DELETE /v1/queues/{queue}"},
 	{pattern: "GET /v1/queues/openapi.json", open: files},
 
+	{pattern: "GET /v1/sagas", shared: true},
+	{pattern: "GET /v1/sagas/{saga}/{key}"},
+	{pattern: "POST /v1/sagas/{saga}/{key}/resume", body: `{"tenant":"TENANT","round":1,"reason":"x"}`, owner: "admin"},
+	{pattern: "POST /v1/sagas/{saga}/{key}/skip", body: `{"tenant":"TENANT","round":1,"reason":"x"}`, owner: "admin"},
+	{pattern: "GET /v1/sagas/openapi.json", open: files},
+
 	{pattern: "GET /v1/dead-letters", owner: "operator", shared: true},
 	{pattern: "GET /v1/dead-letters/causes", owner: "operator", shared: true},
 	{pattern: "GET /v1/dead-letters/actions", owner: "operator", shared: true},
@@ -116,6 +124,8 @@ var walk = []stop{
 	{pattern: "GET /track/{token}/events", open: link},
 	{pattern: "GET /track/{token}", open: files},
 	{pattern: "GET /{$}", open: files},
+	{pattern: "GET /courier", open: files},
+	{pattern: "GET /faults", open: files},
 	{pattern: "GET /assets/{path...}", open: files},
 	{pattern: "GET /docs", open: files},
 	{pattern: "GET /docs/style.css", open: files},
@@ -132,6 +142,7 @@ type town struct {
 	handler  http.Handler
 	tracker  *tracking.Tracker
 	queues   *httptest.Server
+	sagas    *httptest.Server
 	ours     merchant
 	rui      rider // who has our order
 	admin    merchant
@@ -147,7 +158,7 @@ func newTown(t *testing.T) *town {
 	w := &town{operator: "an operator's key"}
 	pool := database(t)
 	if err := pg.Migrate(t.Context(), pool, append([]pg.Migration{
-		faults.Migration(), tracking.Migration(), queue.Migration(),
+		faults.Migration(), tracking.Migration(), queue.Migration(), saga.Migration(),
 	}, consumer.Migrations())...); err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +199,7 @@ func newTown(t *testing.T) *town {
 	}
 	w.queues = httptest.NewServer(queues)
 	t.Cleanup(w.queues.Close)
+	w.sagas = newSagas(t, pool, w.directory)
 	w.settle(t)
 	return w
 }
@@ -227,10 +239,12 @@ func (w *town) settle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	aSaga(t, w.pool, w.ours.id.String(), spare.String()) // so that {key} names both
 	w.known = map[string]string{
 		"/v1/orders/{id}": o.ID.String(), "/v1/orders/{id}/reassign": searching.ID.String(), "/v1/courier/jobs/{id}": o.ID.String(), "{token}": o.TrackingToken,
 		"/v1/keys/{id}": spare.String(), "{key}": spare.String(), "/v1/admin/tenants/{id}": w.ours.id.String(),
 		"{queue}": "fila-nossa", "{event}": deadEvent, "EVENT": deadEvent,
+		"TENANT": w.ours.id.String(),
 	}
 	w.secrets = []string{
 		w.ours.id.String(), o.ID.String(), searching.ID.String(), o.TrackingToken, w.rui.id.String(), out.String(), w.ours.keyID.String(), spare.String(), deadEvent,
@@ -244,6 +258,9 @@ func (w *town) call(t *testing.T, method, path, body, key string) answer {
 	at := *w.bed
 	if path == "/v1/queues" || strings.HasPrefix(path, "/v1/queues/") {
 		at.url = w.queues.URL
+	}
+	if path == sagaserver.Prefix || strings.HasPrefix(path, sagaserver.Prefix+"/") {
+		at.url = w.sagas.URL
 	}
 	headers := []string{"Content-Type", "application/json"}
 	if key != "" {
@@ -262,7 +279,7 @@ func fill(text string, values map[string]string) string {
 		}
 		text = strings.ReplaceAll(text, name, values[name])
 	}
-	return strings.NewReplacer("{$}", "", "{path...}", "desk.css", "{name}", "poison-event", "{run}", uuid.Nil.String(), "{group...}", "orders").Replace(text)
+	return strings.NewReplacer("{$}", "", "{path...}", "desk.css", "{name}", "poison-event", "{saga}", sagaName, "{run}", uuid.Nil.String(), "{group...}", "orders").Replace(text)
 }
 
 // unknown is a value of the same form for each of known.
@@ -372,7 +389,7 @@ func TestTheWalkKnowsEveryRoute(t *testing.T) {
 	w := newTown(t)
 	var served, walked []string
 	served = append(served, api.Patterns(w.handler)...)
-	for _, at := range []string{w.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json"} {
+	for _, at := range []string{w.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json", w.sagas.URL + sagaserver.Prefix + "/openapi.json"} {
 		served = append(served, documented(t, at)...)
 	}
 	for _, s := range walk {
@@ -385,7 +402,7 @@ func TestTheWalkKnowsEveryRoute(t *testing.T) {
 		}
 	}
 	for _, pattern := range walked {
-		if !slices.Contains(served, pattern) && pattern != "GET "+server.Prefix+"/openapi.json" {
+		if !slices.Contains(served, pattern) && pattern != "GET "+server.Prefix+"/openapi.json" && pattern != "GET "+sagaserver.Prefix+"/openapi.json" {
 			t.Errorf("the walk goes to %q, which is not there", pattern)
 		}
 	}
