@@ -6,7 +6,8 @@ import (
 )
 
 // conn is one client's connection. The hub appends to its queue and never
-// waits for it; the goroutine of its request empties the queue.
+// waits for it; the goroutine of its request empties the queue, or whichever
+// writer serves its socket.
 type conn struct {
 	// Guarded by the hub's mutex.
 	channel  *channel
@@ -17,19 +18,37 @@ type conn struct {
 	personal *cursor // set until the hub's own cursors are right for this client
 	warned   bool    // personal outlived a heartbeat
 
-	wake  chan struct{} // holds one token when there is something to do
-	limit int
+	wake   chan struct{} // holds one token when there is something to do; nil with a socket
+	socket *socket
+	serve  func(*socket) // has the socket written to
+	limit  int
 
 	mu        sync.Mutex
 	queue     [][]byte
 	names     []string // of queue's entries, "" of what must not be left out; nil while all are so
 	end       []byte   // last bytes to write, set once, when the connection is to end
 	ended     bool
+	busy      bool            // the socket is being written to, or will be
 	interrupt func(time.Time) // sets the write deadline; nil once the request is over
 }
 
-func newConn(limit int) *conn {
-	return &conn{spoke: -1, limit: limit, wake: make(chan struct{}, 1)}
+func newConn(limit int) *conn { return &conn{spoke: -1, limit: limit} }
+
+// onRequest has the goroutine of the request write.
+func (c *conn) onRequest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake = make(chan struct{}, 1)
+	c.signal() // of what came before
+}
+
+// onSocket has serve write, which is asked once and again when there is more after
+// there was nothing.
+func (c *conn) onSocket(s *socket, serve func(*socket)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.conn, c.socket, c.serve, c.busy = c, s, serve, true
+	serve(s)
 }
 
 // offer queues b, the newest of name unless that is empty; it reports false when
@@ -77,7 +96,15 @@ func (c *conn) thin(next string) {
 	c.queue, c.names = c.queue[at:], c.names[at:]
 }
 
+// signal has what waits written. The mutex is held.
 func (c *conn) signal() {
+	if c.socket != nil {
+		if !c.busy {
+			c.busy = true
+			c.serve(c.socket)
+		}
+		return
+	}
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -118,6 +145,35 @@ func (c *conn) take(spare [][]byte) (batch [][]byte, end []byte, ended bool) {
 	defer c.mu.Unlock()
 	batch, c.queue, c.names = c.queue, spare, nil
 	return batch, c.end, c.ended
+}
+
+// rest is take for a socket: where nothing waits and nothing ends, it is
+// served no more until there is something.
+func (c *conn) rest(spare [][]byte) (batch [][]byte, end []byte, ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 && !c.ended {
+		c.busy = false
+		if c.interrupt != nil {
+			c.interrupt(time.Time{})
+			c.interrupt = nil
+		}
+		return nil, nil, false
+	}
+	batch, end = c.queue, c.end
+	c.queue, c.names, c.end = spare, nil, nil
+	return batch, end, c.ended
+}
+
+// arm lets the hub shorten the deadline of a write that is stuck.
+func (c *conn) arm(deadline func(time.Time) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended { // ended before it began
+		_ = deadline(time.Now().Add(endGrace))
+		return
+	}
+	c.interrupt = func(t time.Time) { _ = deadline(t) }
 }
 
 // extend gives the next write its time, unless the connection is ending: then

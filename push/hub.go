@@ -24,6 +24,10 @@ type Hub struct {
 	log     *slog.Logger
 	metrics *metrics
 
+	writers  *writers
+	open     sync.WaitGroup // connections
+	catching sync.WaitGroup // one for each socket whose client reads slowly
+
 	ready     chan struct{}
 	readyOnce sync.Once
 
@@ -47,7 +51,7 @@ func New(client Client, cfg Config) (*Hub, error) {
 	}
 	h := &Hub{
 		client: client, cfg: cfg, sealer: s, log: cfg.Logger,
-		ready: make(chan struct{}), perKey: map[string]int{},
+		ready: make(chan struct{}), perKey: map[string]int{}, writers: newWriters(),
 	}
 	h.metrics, err = newMetrics(cfg.Registerer)
 	if err != nil {
@@ -71,13 +75,14 @@ func (h *Hub) Loaded(context.Context) error {
 }
 
 // Run reads the log and keeps connections alive until ctx ends; then it ends
-// all connections, each with a hint to come back soon, and returns. It is run
-// once, and the HTTP server is shut down after it.
+// all connections, each with a hint to come back soon, waits for that and
+// returns. It is run once, and the HTTP server is shut down after it.
 //
 // It returns an error only for a client that cannot be made. Whatever else
 // goes wrong with the log is logged and tried again, while clients are told to
 // come back.
 func (h *Hub) Run(ctx context.Context) error {
+	h.startWriters()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { h.turn(ctx); return nil })
 	g.Go(func() error { return h.read(ctx) })
@@ -85,6 +90,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
 	h.mu.Unlock()
+	h.open.Wait()
+	h.writers.stop()
+	h.catching.Wait()
 	return err
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // Serve answers r with the stream of channel and returns when the connection
-// is over. The caller has authenticated r and derived channel from its
+// is over, or once it was taken over from net/http: plain HTTP/1 is, and
+// then lives on without its request. The caller has authenticated r and derived channel from its
 // credential.
 //
 // A client that brings the id of its last message, as Last-Event-ID or in the
@@ -27,13 +28,28 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
 		h.refuse(w, r, refused)
 		return
 	}
-	defer h.leave(c, key)
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
+	if s := takeOver(w, r); s != nil {
+		h.follow(c, key, s, opening)
+		return
+	}
+	defer h.leave(c, key)
+	c.onRequest()
 	s := stream{conn: c, w: w, rc: http.NewResponseController(w), timeout: h.cfg.WriteTimeout, hub: h}
 	s.run(r.Context(), opening)
+}
+
+// follow serves a socket until its client goes.
+func (h *Hub) follow(c *conn, key string, s *socket, opening [][]byte) {
+	s.opening = append(append(s.opening, retry(h.cfg.Retry)), opening...)
+	c.onSocket(s, h.writers.ask)
+	go func() {
+		defer h.leave(c, key)
+		s.watch()
+	}()
 }
 
 func lastEventID(r *http.Request) string {
@@ -71,6 +87,7 @@ func (h *Hub) join(channel, key, last string) (*conn, [][]byte, *refusal) {
 	ch := h.window.channel(channel)
 	h.attach(c, ch)
 	h.count(key, 1)
+	h.open.Add(1)
 	return c, h.opening(c, ch, last), nil
 }
 
@@ -108,6 +125,7 @@ func (h *Hub) leave(c *conn, key string) {
 	defer h.mu.Unlock()
 	h.detach(c)
 	h.count(key, -1)
+	h.open.Done()
 }
 
 // opening is what a connection gets first: what the client missed, or the

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stream writes one connection.
+// stream writes one connection that net/http keeps: over HTTP/2 or TLS.
 type stream struct {
 	conn    *conn
 	w       http.ResponseWriter
@@ -19,7 +19,7 @@ type stream struct {
 // run writes opening and then whatever is queued until the client goes or the
 // connection is ended.
 func (s *stream) run(ctx context.Context, opening [][]byte) {
-	s.arm()
+	s.conn.arm(s.rc.SetWriteDeadline)
 	_ = s.rc.SetReadDeadline(time.Time{}) // the server's is for requests, not for streams
 	if !s.write([][]byte{retry(s.hub.cfg.Retry)}) || !s.write(opening) {
 		return
@@ -47,17 +47,6 @@ func (s *stream) follow(ctx context.Context) {
 		}
 		spare = emptied(batch)
 	}
-}
-
-// arm lets the hub shorten the deadline of a write that is stuck.
-func (s *stream) arm() {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	if s.conn.ended { // ended before it began
-		_ = s.rc.SetWriteDeadline(time.Now().Add(endGrace))
-		return
-	}
-	s.conn.interrupt = func(t time.Time) { _ = s.rc.SetWriteDeadline(t) }
 }
 
 const (

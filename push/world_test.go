@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -221,9 +222,25 @@ func (s *site) get(t testing.TB, channel, cursor string) *stream {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return streamOf(t, res, cancel)
+}
+
+// streamOf reads the messages of an answer.
+func streamOf(t testing.TB, res *http.Response, cancel context.CancelFunc) *stream {
 	c := &stream{t: t, res: res, rd: bufio.NewReader(res.Body), cancel: cancel}
 	t.Cleanup(c.close)
 	return c
+}
+
+// read reads the answer on a bare connection.
+func (s *site) read(t testing.TB, conn net.Conn) *stream {
+	t.Helper()
+	rd := bufio.NewReader(conn)
+	res, err := http.ReadResponse(rd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return streamOf(t, res, func() { _ = conn.Close() })
 }
 
 func (c *stream) close() {
