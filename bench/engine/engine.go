@@ -35,6 +35,8 @@ type Config struct {
 	Broker broker.Config
 	// RegistryURL of a registry, in which registered schemas stay.
 	RegistryURL string
+	// NoDatabase leaves Postgres out: DB stays nil.
+	NoDatabase bool
 }
 
 // Engines are up until Close.
@@ -85,6 +87,9 @@ func (e *Engines) start(ctx context.Context, cfg Config) (err error) {
 		if err := e.startLog(ctx, cfg); err != nil {
 			return err
 		}
+	}
+	if cfg.NoDatabase {
+		return nil
 	}
 	if cfg.DatabaseURL == "" {
 		err = e.startServer(ctx)
