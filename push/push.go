@@ -1,5 +1,5 @@
 // Package push delivers events from the log to browsers over Server-Sent
-// Events.
+// Events, and over WebSockets.
 //
 // It promises that a client which comes back with the id of the last message
 // it received continues exactly there: nothing of its channel is missing and

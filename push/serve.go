@@ -13,12 +13,17 @@ import (
 // then lives on without its request. The caller has authenticated r and derived channel from its
 // credential.
 //
-// A client that brings the id of its last message, as Last-Event-ID or in the
+// It is a stream of Server-Sent Events, or a WebSocket if that is what r asks
+// for. A client that brings the id of its last message, as Last-Event-ID or in the
 // query as last_event_id, continues behind it; else the stream opens with
 // [EventReady]. Refusals are problem details with Retry-After: 503 while the log
 // is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel
 // and MaxPerKey.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
+	if wantsWebSocket(r) {
+		h.serveWebSocket(w, r, channel)
+		return
+	}
 	key := ""
 	if h.cfg.KeyOf != nil {
 		key = h.cfg.KeyOf(r)

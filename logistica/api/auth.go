@@ -68,11 +68,11 @@ func callerOf(t tenants.Tenant) string {
 // tenant finds who sent r, and returns ctx acting for them. The key must be of
 // one of the scopes.
 func (s *service) tenant(ctx context.Context, r *http.Request, scopes ...tenants.Scope) (context.Context, *Problem) {
-	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	key, ok := bearer(r)
+	if !ok {
 		return ctx, problem(http.StatusUnauthorized, fmt.Sprintf("Send an API key of scope %s as a bearer token.", either(scopes)))
 	}
-	t, err := s.Directory.Authenticate(ctx, strings.TrimSpace(key))
+	t, err := s.Directory.Authenticate(ctx, key)
 	if err != nil {
 		return ctx, s.problemOf(ctx, err)
 	}
@@ -80,6 +80,23 @@ func (s *service) tenant(ctx context.Context, r *http.Request, scopes ...tenants
 		return ctx, problem(http.StatusForbidden, fmt.Sprintf("This takes an API key of scope %s; yours is of scope %s.", either(scopes), t.Scope))
 	}
 	return context.WithValue(event.WithTenant(ctx, t.ID.String()), tenantKey{}, t), nil
+}
+
+// bearer is the key that r brings. A browser cannot set headers of a WebSocket,
+// but name protocols that it would speak: one of them is the key.
+func bearer(r *http.Request) (key string, ok bool) {
+	if scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key), true
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return "", false
+	}
+	for _, name := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(name), "bearer."); ok {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 func either(scopes []tenants.Scope) string {

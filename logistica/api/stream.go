@@ -25,11 +25,11 @@ type resolve func(ctx context.Context, r *http.Request) (followed, *Problem)
 func (s *service) streamRoutes() {
 	s.stream("/v1/events", s.tenantChannel, &huma.Operation{
 		OperationID: "stream-events", Summary: "Follow the merchant's events",
-		Description: "Server-Sent Events. Reconnect with Last-Event-ID; on a message named reset read the orders again.",
+		Description: "Server-Sent Events, or a WebSocket: ask for the protocols waybill.v1 and, where Authorization cannot be sent, bearer.KEY; reconnect with the query last_event_id. With Server-Sent Events reconnect with Last-Event-ID. On a message named reset read the orders again.",
 	})
 	s.stream("/track/{token}/events", s.orderChannel, &huma.Operation{
 		OperationID: "stream-order", Summary: "Follow an order's events by its tracking link",
-		Description: "Server-Sent Events. Public: type, time, sequence and states only.",
+		Description: "Server-Sent Events, or a WebSocket of the protocol waybill.v1. Public: type, time, sequence and states only.",
 		Security:    []map[string][]string{}, Metadata: public,
 		Parameters: []*huma.Param{{
 			Name: "token", In: "path", Required: true, Description: "The order's tracking token.",

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/push"
 	"github.com/waybillhq/waybill/test/proc"
 )
 
@@ -114,16 +116,22 @@ func TestStreamsOfTwoMerchantsStayApart(t *testing.T) {
 		mine   map[string]bool
 	}
 	streams := map[string]stream{
-		"ours":    {follow(t, w.HTTP+"/v1/events", w.DemoKey), map[string]bool{}},
-		"theirs":  {follow(t, w.HTTP+"/v1/events", theirKey), map[string]bool{}},
-		"courier": {follow(t, w.HTTP+"/v1/courier/events", rider), nil},
+		"ours":                 {follow(t, w.HTTP+"/v1/events", w.DemoKey), map[string]bool{}},
+		"theirs":               {follow(t, w.HTTP+"/v1/events", theirKey), map[string]bool{}},
+		"courier":              {follow(t, w.HTTP+"/v1/courier/events", rider), nil},
+		"ours, by WebSocket":   {talk(t, w.HTTP+"/v1/events", w.DemoKey), map[string]bool{}},
+		"theirs, by WebSocket": {talk(t, w.HTTP+"/v1/events", theirKey), map[string]bool{}},
 	}
 	var last struct{ ours, theirs string }
 	for range 10 {
 		last.ours, last.theirs = place(t, &ours), place(t, &theirs)
-		streams["ours"].mine[last.ours], streams["theirs"].mine[last.theirs] = true, true
+		for _, way := range []string{"", ", by WebSocket"} {
+			streams["ours"+way].mine[last.ours], streams["theirs"+way].mine[last.theirs] = true, true
+		}
 	}
-	for name, until := range map[string]string{"ours": last.ours, "theirs": last.theirs} {
+	for name, until := range map[string]string{
+		"ours": last.ours, "theirs": last.theirs, "ours, by WebSocket": last.ours, "theirs, by WebSocket": last.theirs,
+	} {
 		for subject := ""; subject != until; {
 			if subject = await(t, streams[name].events, "the last order on "+name); !streams[name].mine[subject] {
 				t.Errorf("the stream of %s carries %s", name, subject)
@@ -172,5 +180,38 @@ func follow(t *testing.T, url, key string) <-chan string {
 	case <-time.After(30 * time.Second):
 		t.Fatalf("%s is never ready", url)
 	}
+	return events
+}
+
+// talk is follow over a WebSocket, with the key where a browser can put it.
+func talk(t *testing.T, url, key string) <-chan string {
+	t.Helper()
+	ws, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{Subprotocols: []string{push.Subprotocol, "bearer." + key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	ready, events := make(chan struct{}), make(chan string, 10_000)
+	go func() {
+		defer close(events)
+		for {
+			_, b, err := ws.Read(t.Context())
+			if err != nil {
+				return
+			}
+			var m struct {
+				Event string
+				Data  struct{ Subject string }
+			}
+			_ = json.Unmarshal(b, &m) // what carries no subject is none of ours
+			switch {
+			case m.Event == push.EventReady:
+				close(ready)
+			case m.Data.Subject != "":
+				events <- m.Data.Subject
+			}
+		}
+	}()
+	await(t, ready, url+" to be ready")
 	return events
 }
