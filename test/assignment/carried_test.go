@@ -9,15 +9,6 @@ import (
 	saga "github.com/waybillhq/waybill/saga/contracts"
 )
 
-// walk has the merchant move an order, as a phone call from the courier does.
-func (g *game) walk(n int, to ...orders.State) {
-	ctx := event.WithTenant(g.ctx, g.tenant.String())
-	for _, s := range to {
-		_, err := g.orders.Transition(ctx, g.tenant, g.placed[n], orders.Move{To: s, Actor: orders.Merchant})
-		g.then(string(s), err)
-	}
-}
-
 // A courier is asked to be let go, or held past the deadline as far as couriers
 // knows, while the goods are being picked up: whoever is first with orders
 // decides, and who has the goods keeps the order and is given no other.
@@ -49,7 +40,7 @@ func TestWhoHasTheGoodsIsNotLetGo(t *testing.T) {
 			if g.only("orders", "billing", "dispatch"); way.confirmed {
 				g.only("couriers")
 			}
-			g.walk(0, orders.PickupOngoing, orders.ArrivedAtMerchant, orders.PickedUp)
+			g.walk(g.placed[0], orders.PickupOngoing, orders.ArrivedAtMerchant, orders.PickedUp)
 			g.then(name, way.ask(g))
 			g.place() // for which a courier who was let go would be taken
 			g.only("couriers", "orders", "billing", "dispatch")
