@@ -130,7 +130,11 @@ func (g *game) move(rt *rapid.T) {
 		g.then("duty", err)
 	case 7:
 		g.then("overdue", g.standStill(rt, order.Draw(rt, "order")))
-	case 8, 9:
+	case 8:
+		g.time = g.time.Add(6 * time.Minute)
+		_, err := g.orders.TakeBack(g.ctx)
+		g.then("take back", err)
+	case 9, 10:
 		o := order.Draw(rt, "order")
 		if to := g.onward(o); len(to) > 0 {
 			g.walk(o, rapid.SampledFrom(to).Draw(rt, "to"))
