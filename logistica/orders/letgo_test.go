@@ -2,6 +2,7 @@ package orders_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -50,6 +51,40 @@ func TestAnAskToLetGoRacingThePickupHasOneWinner(t *testing.T) {
 			t.Errorf("asked again it goes from %s to %s", got.State, again.State)
 		}
 		b.requireGapless(t, got)
+	}
+	t.Logf("%v", won)
+}
+
+// The deadline's end and what meets it come at once: the order is assigned and
+// stays so, or looks again, and what came second moves nothing.
+func TestADeadlineRacingTheAssignmentHasOneWinner(t *testing.T) {
+	t.Parallel()
+	b, tenant := newBed(t, orders.Config{}), event.NewID()
+	won := map[orders.State]int{}
+	for range 40 {
+		o := b.create(t, tenant)
+		s := newSaga(o.ID, 1)
+		b.give(t, tenant, s.reserved, s.billed)
+		var all sync.WaitGroup
+		for _, told := range []event.Data{s.asks(contracts.ReleaseAskExpired), s.notified} {
+			all.Go(func() {
+				if err := b.hear(t.Context(), tenant, told); err != nil {
+					t.Errorf("%T: %v", told, err)
+				}
+			})
+		}
+		all.Wait()
+		got := b.get(t, tenant, o.ID)
+		won[got.State]++
+		switch {
+		case got.State == orders.Assigned && got.Attempt == 1 && got.Courier == s.reserved.CourierID:
+		case got.State == orders.Created && got.Attempt == 2 && got.Courier == uuid.Nil:
+		default:
+			t.Errorf("%s in attempt %d", got.State, got.Attempt)
+		}
+		if types := b.requireGapless(t, got); slices.Contains(types, "OrderAssigned") != (got.State == orders.Assigned) {
+			t.Errorf("%s after %v", got.State, types)
+		}
 	}
 	t.Logf("%v", won)
 }
