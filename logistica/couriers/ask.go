@@ -77,10 +77,16 @@ func (m *Module) giveBack(ctx context.Context, tx pgx.Tx, tenant, order, courier
 // ask publishes that the courier who is held should be let go, and saves r. Here
 // a pickup is heard of late: a courier who was let go at once might have the goods
 // by then, and be given another order with this one on the seat. Orders decides
-// under its lock, and says so by going on to another attempt, or not at all.
+// under its lock, and says so by going on to another attempt, or not at all. What
+// a person asked for is said once.
 func (m *Module) ask(ctx context.Context, tx pgx.Tx, r *request, why contracts.ReleaseAsk) error {
 	held := *r.current
+	if held.asked == string(why) && why != contracts.ReleaseAskExpired {
+		return nil
+	}
 	var b pgx.Batch
+	b.Queue(`UPDATE couriers.reservations SET asked = $4 WHERE tenant = $1 AND order_id = $2 AND attempt = $3`,
+		r.tenant, r.order, held.attempt, string(why))
 	err := m.say(ctx, &b, r, func(version int64) event.Data {
 		return contracts.CourierReleaseAsked{OrderID: r.order, Version: version, Attempt: held.attempt, CourierID: held.courier, Reason: why}
 	})
