@@ -14,9 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/logistica/assign"
@@ -72,13 +70,6 @@ func (oneSchema) Decode(_ context.Context, value []byte, into any, reader *avro.
 var impatient = consumer.Retry{
 	Pause: 5 * time.Millisecond, Within: 50 * time.Millisecond,
 	Park: 100 * time.Millisecond, ParkFactor: 1, ParkMax: 100 * time.Millisecond, ParkAttempts: 1 << 20,
-}
-
-func topics() (all []broker.Topic) {
-	for _, of := range [][]broker.Topic{orders.Topics(), couriers.Topics(), billing.Topics(), dispatch.Topics(), saga.Topics()} {
-		all = append(all, of...)
-	}
-	return all
 }
 
 func newCrowd(t *testing.T) *crowd {
@@ -157,46 +148,6 @@ func (c *crowd) module(name string, db *pgxpool.Pool) func(context.Context) erro
 		dispatch.New(db, c.outbox, dispatch.Config{Faults: c.flags}).Subscribe(g)
 	}
 	return g.Run
-}
-
-// openTopics makes the contracts' topics. A Kafka that others use too has them
-// for this test alone: what others left there is none of its business.
-func (c *crowd) openTopics() {
-	c.t.Helper()
-	cl := c.engine.Client(c.t, kgo.MetadataMinAge(10*time.Millisecond))
-	c.admin = kadm.NewClient(cl)
-	var names []string
-	for _, topic := range topics() {
-		names = append(names, topic.Name)
-	}
-	if brokertest.Kafka() {
-		c.remove(c.t.Context(), names)
-		c.t.Cleanup(func() { c.remove(context.WithoutCancel(c.t.Context()), names) }) // before the client is closed, after all that reads
-	}
-	must(c.t, broker.Declare(c.t.Context(), cl, c.engine.Capabilities, topics()...))
-}
-
-// remove deletes topics and waits until they are gone: one made anew too early
-// would go with them.
-func (c *crowd) remove(ctx context.Context, names []string) {
-	if _, err := c.admin.DeleteTopics(ctx, names...); err != nil {
-		c.t.Error(err)
-	}
-	for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		there, err := c.admin.ListTopics(ctx, names...)
-		left := 0
-		for _, d := range there {
-			if d.Err == nil {
-				left++
-			}
-		}
-		if err == nil && left == 0 {
-			return
-		}
-		if time.Now().After(late) {
-			c.t.Fatalf("%d topics are not deleted, %v", left, err)
-		}
-	}
 }
 
 // run runs a part until it is stopped or the test ends.
