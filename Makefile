@@ -47,11 +47,12 @@ test-failover:
 		WAYBILL_TEST_POSTGRES=$$major $(GO) test -count=1 -timeout 15m ./pg/pgtest/ ./pg/wal/ ./outbox/... ./cdc/ || exit 1; \
 	done
 
-## test-kafka: the broker's, relay's, consumer's and end-to-end tests on a real Kafka
+## test-kafka: the broker's, relay's, consumer's, modules' and end-to-end tests on a real Kafka
 test-kafka:
 	@test/setup.sh kafka
 	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
-		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./queue/... ./lag/ ./push/... ./test/...
+		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./queue/... ./lag/ ./push/... \
+		./logistica/orders/ ./logistica/couriers/ ./logistica/billing/ ./logistica/dispatch/ ./logistica/tracking/ ./test/...
 
 ## test-interop: other people's clients (Python, Java, kcat) on broker, registry and Kafka; our client on Apicurio's registry
 test-interop:

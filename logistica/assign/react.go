@@ -12,9 +12,10 @@ import (
 	saga "github.com/waybillhq/waybill/saga/contracts"
 )
 
-// Couriers lets a courier go who is held for an attempt that stands still.
+// Couriers lets a courier go who is held for an attempt that is to be taken back,
+// and asks orders to where one stands still.
 type Couriers interface {
-	Overdue(ctx context.Context, tx pgx.Tx, tenant, order uuid.UUID, attempt int32) error
+	Overdue(ctx context.Context, tx pgx.Tx, tenant, order uuid.UUID, attempt int32, back bool) error
 }
 
 // Billing voids the fee of an attempt that is to be taken back.
@@ -23,28 +24,29 @@ type Billing interface {
 }
 
 // ReactCouriers has couriers hear of what stands still. On the way forward,
-// whatever it is, a courier who is not out with the order is let go, which turns
-// the attempt back; on the way back, once it is their turn: compensation keeps
-// its order, also where a fee was voided by hand.
+// whatever it is, they ask that a courier who is not out with the order is let
+// go, which turns the attempt back; on the way back they let the courier go, once
+// it is their turn: compensation keeps its order, also where a fee was voided by
+// hand.
 func ReactCouriers(g *consumer.Group, c Couriers) {
-	release := func(ctx context.Context, tx pgx.Tx, env event.Envelope, key string, round int32) error {
+	overdue := func(ctx context.Context, tx pgx.Tx, env event.Envelope, key string, round int32, d saga.Direction) error {
 		tenant, order, err := of(env, key)
 		if err != nil {
 			return err
 		}
-		return c.Overdue(ctx, tx, tenant, order, round)
+		return c.Overdue(ctx, tx, tenant, order, round, d == saga.DirectionBack)
 	}
 	consumer.On(g, func(ctx context.Context, tx pgx.Tx, e event.Of[saga.StepOverdue]) error {
 		if e.Data.Saga != Name || e.Data.Direction == saga.DirectionBack && e.Data.Step != "reserve" {
 			return nil
 		}
-		return release(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round)
+		return overdue(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round, e.Data.Direction)
 	})
 	consumer.On(g, func(ctx context.Context, tx pgx.Tx, e event.Of[saga.StepSkipped]) error {
 		if e.Data.Saga != Name || e.Data.Direction != saga.DirectionBack {
 			return nil
 		}
-		return release(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round)
+		return overdue(ctx, tx, e.Envelope, e.Data.Key, e.Data.Round, e.Data.Direction)
 	})
 }
 

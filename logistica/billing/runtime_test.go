@@ -2,6 +2,7 @@ package billing_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -40,13 +41,14 @@ type world struct {
 	flags    *faults.Flags
 	producer *kgo.Client
 	group    string
+	mark     string // of the world's own records: a real Kafka's topics hold those of others too
 }
+
+// markOf is the header that bears a record's mark.
+const markOf = "test"
 
 func newWorld(t *testing.T, retry consumer.Retry) *world {
 	t.Helper()
-	if brokertest.Kafka() {
-		t.Skip("the topics are the contracts' own, and what other tests left in them would take this one's faults")
-	}
 	b := newBed(t, billing.Config{})
 	if err := pg.Migrate(t.Context(), b.pool, faults.Migration()); err != nil {
 		t.Fatal(err)
@@ -55,16 +57,17 @@ func newWorld(t *testing.T, retry consumer.Retry) *world {
 		t.Fatal(err)
 	}
 	flags := faults.New(b.pool, faults.Config{Every: 20 * time.Millisecond})
-	w := &world{bed: bedOn(b.pool, billing.Config{Faults: flags}), t: t, flags: flags, group: brokertest.Group(t, "billing")}
+	w := &world{bed: bedOn(b.pool, billing.Config{Faults: flags}), t: t, flags: flags, group: brokertest.Group(t, "billing"), mark: uuid.NewString()}
 	engine := brokertest.New(t)
 	w.producer = engine.Client(t, kgo.ProducerLinger(0))
 	err := broker.Declare(t.Context(), w.producer, engine.Capabilities,
 		broker.Topic{Name: "couriers.reservations", Partitions: 2}, broker.Topic{Name: "dispatch.events", Partitions: 2})
-	if err != nil {
+	var drift *broker.DriftError // somebody made them another way
+	if err != nil && !errors.As(err, &drift) {
 		t.Fatal(err)
 	}
 	g := consumer.New(consumer.Deps{DB: b.pool, Client: engine.Config.Client, Decoder: plain{}},
-		consumer.Config{Group: w.group, Logger: slog.New(slog.DiscardHandler), Retry: retry})
+		consumer.Config{Group: w.group, Filter: consumer.Filter{Headers: map[string]string{markOf: w.mark}}, Logger: slog.New(slog.DiscardHandler), Retry: retry})
 	w.Subscribe(g)
 	w.run(g.Run)
 	w.run(flags.Run)
@@ -94,7 +97,7 @@ func (w *world) publish(tenant uuid.UUID, facts ...event.Data) {
 			w.t.Fatal(err)
 		}
 		env := c.Envelope(event.WithTenant(w.t.Context(), tenant.String()), data, time.Now())
-		rec := &kgo.Record{Topic: c.Topic, Key: []byte(data.EventKey()), Value: value}
+		rec := &kgo.Record{Topic: c.Topic, Key: []byte(data.EventKey()), Value: value, Headers: []kgo.RecordHeader{{Key: markOf, Value: []byte(w.mark)}}}
 		env.Headers(func(k, v string) { rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: k, Value: []byte(v)}) })
 		if err := w.producer.ProduceSync(w.t.Context(), rec).FirstErr(); err != nil {
 			w.t.Fatal(err)

@@ -14,6 +14,7 @@ func All() []*event.Contract {
 		platformFeeVoidedContract(),
 		courierLocationUpdatedContract(),
 		courierStatusChangedContract(),
+		courierReleaseAskedContract(),
 		courierReleasedContract(),
 		courierReservationFailedContract(),
 		courierReservedContract(),
@@ -40,6 +41,8 @@ func New(typ string) (event.Data, bool) {
 		return new(CourierLocationUpdated), true
 	case "logistica.couriers.CourierStatusChanged":
 		return new(CourierStatusChanged), true
+	case "logistica.couriers.CourierReleaseAsked":
+		return new(CourierReleaseAsked), true
 	case "logistica.couriers.CourierReleased":
 		return new(CourierReleased), true
 	case "logistica.couriers.CourierReservationFailed":

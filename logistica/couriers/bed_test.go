@@ -112,6 +112,20 @@ func (b *bed) create(t testing.TB, tenant uuid.UUID) uuid.UUID {
 	return order
 }
 
+// letGo has orders answer that it goes on with another attempt.
+func letGo(order uuid.UUID, next int32, reason string) contracts.OrderStatusChanged {
+	e := changed(order, contracts.OrderStateCreated, next)
+	e.Reason = &reason
+	return e
+}
+
+func (b *bed) letGo(t testing.TB, tenant, order uuid.UUID, next int32, reason string) {
+	t.Helper()
+	if err := give(t.Context(), b.pool, tenant, letGo(order, next, reason), b.OrderStatusChanged); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (b *bed) change(t testing.TB, tenant, order uuid.UUID, to contracts.OrderState, attempt int32) {
 	t.Helper()
 	if err := give(t.Context(), b.pool, tenant, changed(order, to, attempt), b.OrderStatusChanged); err != nil {
@@ -142,10 +156,10 @@ func (b *bed) void(t testing.TB, tenant, order, courier uuid.UUID, attempt int32
 	}
 }
 
-func (b *bed) overdue(t testing.TB, tenant, order uuid.UUID, attempt int32) {
+func (b *bed) overdue(t testing.TB, tenant, order uuid.UUID, attempt int32, back bool) {
 	t.Helper()
 	ctx := event.WithTenant(t.Context(), tenant.String())
-	err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return b.Overdue(ctx, tx, tenant, order, attempt) })
+	err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return b.Overdue(ctx, tx, tenant, order, attempt, back) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,10 @@
 // order and more than once: they end the same.
 //
 // Limits: the nearest courier is the nearest by the straight line from the last
-// position heard of. A reservation ends at its deadline by this module's clock
-// and by what it has heard: one whose OrderAssigned is on its way for longer
-// than [Config.Hold] is released, and the release wins.
+// position heard of. A courier who was reserved is let go only when orders has
+// gone on without them, or the fee failed: who declines, who reassigns and a
+// deadline that is past ask for it by CourierReleaseAsked, and while orders is
+// away they wait.
 package couriers
 
 import (

@@ -115,15 +115,18 @@ func TestWhoWasLetGoDoesNotGetTheOrderAgainUntilTheMerchantTriesAnew(t *testing.
 	b, shop := newBed(t), event.NewID()
 	rui := b.enrol(t, shop)
 	order := b.create(t, shop)
-	if err := b.Decline(event.WithTenant(t.Context(), tenants.Platform.String()), rui, order, "flat tyre"); err != nil {
-		t.Fatal(err)
+	for range 2 { // an impatient thumb
+		if err := b.Decline(event.WithTenant(t.Context(), tenants.Platform.String()), rui, order, "flat tyre"); err != nil {
+			t.Fatal(err)
+		}
 	}
+	b.requireState(t, rui, couriers.Reserved) // until orders agrees
+	b.letGo(t, shop, order, 2, "DECLINED")
 	b.requireState(t, rui, couriers.Available)
-	b.change(t, shop, order, contracts.OrderStateCreated, 2)
 	b.status(t, rui, couriers.Paused)
 	b.status(t, rui, couriers.Available)
 	b.requireState(t, rui, couriers.Available)
-	b.requireTale(t, order, "reserved 1", "released 1 DECLINED", "failed 2 NO_COURIER final=false")
+	b.requireTale(t, order, "reserved 1", "asked 1 DECLINED", "released 1 DECLINED", "failed 2 NO_COURIER final=false")
 	again := changed(order, contracts.OrderStateCreated, 3)
 	again.From = contracts.OrderStateUnassignable
 	if err := give(t.Context(), b.pool, shop, again, b.OrderStatusChanged); err != nil {
@@ -137,13 +140,15 @@ func TestEachCompensationReleasesOnce(t *testing.T) {
 	for reason, undo := range map[string]func(*testing.T, *bed, uuid.UUID, uuid.UUID, uuid.UUID){
 		"FEE_FAILED":          func(t *testing.T, b *bed, shop, order, rui uuid.UUID) { b.failFee(t, shop, order, rui, 1) },
 		"NOTIFICATION_FAILED": func(t *testing.T, b *bed, shop, order, rui uuid.UUID) { b.void(t, shop, order, rui, 1) },
-		"EXPIRED":             func(t *testing.T, b *bed, shop, order, _ uuid.UUID) { b.overdue(t, shop, order, 1) },
+		"EXPIRED":             func(t *testing.T, b *bed, shop, order, _ uuid.UUID) { b.overdue(t, shop, order, 1, true) },
 		"CANCELLED": func(t *testing.T, b *bed, shop, order, _ uuid.UUID) {
 			b.change(t, shop, order, contracts.OrderStateCancelled, 1)
 		},
 		"REASSIGNED": func(t *testing.T, b *bed, shop, order, _ uuid.UUID) {
-			err := b.Reassign(event.WithTenant(t.Context(), shop.String()), shop, order)
-			if err != nil && !errors.Is(err, couriers.ErrNoJob) {
+			last := changed(order, contracts.OrderStateUnassignable, 1)
+			reason := "REASSIGNED"
+			last.Reason = &reason
+			if err := give(t.Context(), b.pool, shop, last, b.OrderStatusChanged); err != nil {
 				t.Error(err)
 			}
 		},
@@ -203,7 +208,7 @@ func TestALaterAttemptBeforeTheOrderItself(t *testing.T) {
 	b.requireTale(t, order, "reserved 2")
 }
 
-func TestWhatExpiresIsReleasedAndWhatIsConfirmedIsNot(t *testing.T) {
+func TestWhatExpiresIsAskedForAndWhatIsConfirmedIsNot(t *testing.T) {
 	t.Parallel()
 	b, shop := newBed(t), event.NewID()
 	rui, ana := b.enrol(t, shop), b.enrol(t, shop)
@@ -219,7 +224,14 @@ func TestWhatExpiresIsReleasedAndWhatIsConfirmedIsNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.requireTale(t, late, "reserved 1", "released 1 EXPIRED")
+	b.requireTale(t, late, "reserved 1", "asked 1 EXPIRED") // once: the deadline is put off
+	b.requireState(t, b.heard(t, "couriers.reservations", late)[0].Data.(*contracts.CourierReserved).CourierID, couriers.Reserved)
+	b.ahead(2*time.Minute + time.Second)
+	if _, err := b.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.letGo(t, shop, late, 2, "EXPIRED")
+	b.requireTale(t, late, "reserved 1", "asked 1 EXPIRED", "asked 1 EXPIRED", "released 1 EXPIRED", "failed 2 NO_COURIER final=false")
 	b.requireTale(t, good, "reserved 1")
 	for _, c := range []uuid.UUID{rui, ana} {
 		want := couriers.Available

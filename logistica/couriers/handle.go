@@ -44,7 +44,7 @@ func (m *Module) OrderCreated(ctx context.Context, tx pgx.Tx, e event.Of[contrac
 		r.pickup = &point{e.Data.Pickup.Lat, e.Data.Pickup.Lng}
 		r.dropoff = &point{e.Data.Dropoff.Lat, e.Data.Dropoff.Lng}
 	}
-	return m.want(ctx, tx, r, 1)
+	return m.want(ctx, tx, r, 1, contracts.ReleaseReasonOperator)
 }
 
 // OrderStatusChanged begins a further search, or ends what the order wants.
@@ -60,10 +60,12 @@ func (m *Module) OrderStatusChanged(ctx context.Context, tx pgx.Tx, e event.Of[c
 			if e.Data.From == contracts.OrderStateUnassignable { // the merchant tries again, with everybody
 				r.fresh = max(r.fresh, attempt)
 			}
-			return m.want(ctx, tx, r, attempt)
+			return m.want(ctx, tx, r, attempt, answered(e.Data.Reason))
 		}
 	case contracts.OrderStateUnassignable:
-		settle = func(ctx context.Context, tx pgx.Tx, r *request) error { return m.over(ctx, tx, r, attempt) }
+		settle = func(ctx context.Context, tx pgx.Tx, r *request) error {
+			return m.over(ctx, tx, r, attempt, answered(e.Data.Reason))
+		}
 	case contracts.OrderStatePickedUp:
 		settle = m.pickedUp
 	case contracts.OrderStateCancelled:

@@ -117,6 +117,12 @@ func (w *world) hear(s *sale) bool {
 			s.assigned = uuid.Nil
 			w.again(s)
 		}
+	case *contracts.CourierReleaseAsked:
+		before := s.state == contracts.OrderStateCreated || s.state == contracts.OrderStateAssigned && e.Reason != contracts.ReleaseAskExpired
+		if e.Attempt == s.attempt && before {
+			s.assigned = uuid.Nil
+			w.again(s)
+		}
 	case *contracts.CourierReservationFailed:
 		if e.Final && e.Attempt == s.attempt && s.state == contracts.OrderStateCreated {
 			w.changed(s, contracts.OrderStateUnassignable)
@@ -153,7 +159,7 @@ func (w *world) reserved(s *sale, e *contracts.CourierReserved) {
 		s.waiting++
 		w.facts = append(w.facts, fact{s, "overdue", func() error {
 			ctx := event.WithTenant(w.t.Context(), w.shop.String())
-			return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error { return w.Overdue(ctx, tx, w.shop, s.id, e.Attempt) })
+			return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error { return w.Overdue(ctx, tx, w.shop, s.id, e.Attempt, false) })
 		}})
 	case 3: // stuck
 	default:
@@ -171,13 +177,15 @@ func (w *world) act() {
 		if !s.ended() && s.state != contracts.OrderStatePickedUp {
 			w.changed(s, contracts.OrderStateCancelled)
 		}
-	case 1: // a ride takes minutes: what was under way has come by then
-		if s.assigned != uuid.Nil && s.state == contracts.OrderStateAssigned && s.waiting == 0 && !w.hear(s) {
+	case 1: // whatever is under way
+		switch {
+		case s.assigned != uuid.Nil && s.state == contracts.OrderStateAssigned:
 			w.changed(s, contracts.OrderStatePickedUp)
+		case s.state == contracts.OrderStatePickedUp:
 			w.changed(s, contracts.OrderStateDelivered)
 		}
 	case 2:
-		if err := w.Decline(ctx, rapid.SampledFrom(w.riders).Draw(w.draw, "rider"), s.id, ""); err != nil && !errors.Is(err, couriers.ErrNoJob) {
+		if err := w.Decline(ctx, rapid.SampledFrom(w.riders).Draw(w.draw, "rider"), s.id, ""); err != nil && !errors.Is(err, couriers.ErrNoJob) && !errors.Is(err, couriers.ErrCarried) {
 			w.draw.Fatal(err)
 		}
 	case 3:
@@ -277,7 +285,7 @@ func (w *world) require() {
 	held := map[uuid.UUID]bool{}
 	for _, s := range w.sales {
 		want := uuid.Nil
-		if s.state == contracts.OrderStateAssigned {
+		if s.state == contracts.OrderStateAssigned || s.state == contracts.OrderStatePickedUp {
 			want = s.assigned
 		}
 		if busy[s.id] != want {

@@ -191,7 +191,7 @@ func TestExpiryRacingConfirmationHasOneWinner(t *testing.T) {
 			},
 			func(ctx context.Context) error {
 				ctx = event.WithTenant(ctx, shop.String())
-				return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return b.Overdue(ctx, tx, shop, order, 1) })
+				return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return b.Overdue(ctx, tx, shop, order, 1, true) })
 			})
 		switch c := b.get(t, rui); c.State {
 		case couriers.Busy:

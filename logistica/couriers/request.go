@@ -42,6 +42,7 @@ type reservation struct {
 	courier   uuid.UUID
 	confirmed bool
 	until     time.Time
+	asked     string // why orders was asked last to go on without the courier
 }
 
 const requestColumns = `tenant, order_id, version, attempt, state, told, carried, fresh,
@@ -70,10 +71,10 @@ func (m *Module) open(ctx context.Context, tx pgx.Tx, tenant, order uuid.UUID) (
 		QueryRow(func(row pgx.Row) error { return scanRequest(row, &r) })
 	// Read when the lock is held, by a statement of its own: it sees what the
 	// holder before us did.
-	b.Queue(`SELECT attempt, courier, state = 'CONFIRMED', until FROM couriers.reservations
+	b.Queue(`SELECT attempt, courier, state = 'CONFIRMED', until, coalesce(asked, '') FROM couriers.reservations
 		WHERE tenant = $1 AND order_id = $2 AND state IN ('RESERVED', 'CONFIRMED')`, tenant, order).
 		QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&res.attempt, &res.courier, &res.confirmed, &res.until)
+			err := row.Scan(&res.attempt, &res.courier, &res.confirmed, &res.until, &res.asked)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return nil
 			}

@@ -22,9 +22,10 @@ func TestTheSweepEndsWhatNobodyElseEnds(t *testing.T) {
 	rui := b.enrol(t, shop)
 	expires, gone := b.create(t, shop), b.create(t, lonely)
 	stop := b.sweeping(t, 50*time.Millisecond)
-	b.eventually(t, expires, "reserved 1, released 1 EXPIRED")
+	b.eventually(t, expires, "reserved 1, asked 1 EXPIRED")
 	b.eventually(t, gone, "failed 1 NO_COURIER final=false, failed 1 NO_COURIER final=true")
 	stop()
+	b.letGo(t, shop, expires, 2, "EXPIRED")
 	b.requireState(t, rui, couriers.Available)
 	b.requireGapless(t)
 }

@@ -62,6 +62,8 @@ func (b *bed) tale(t testing.TB, order uuid.UUID) string {
 			words = append(words, fmt.Sprintf("reserved %d", e.Attempt))
 		case *contracts.CourierReleased:
 			words = append(words, fmt.Sprintf("released %d %s", e.Attempt, e.Reason))
+		case *contracts.CourierReleaseAsked:
+			words = append(words, fmt.Sprintf("asked %d %s", e.Attempt, e.Reason))
 		case *contracts.CourierReservationFailed:
 			words = append(words, fmt.Sprintf("failed %d %s final=%v", e.Attempt, e.Reason, e.Final))
 		}

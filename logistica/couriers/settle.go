@@ -12,15 +12,18 @@ import (
 
 // want asks for a courier for an attempt. One that is known already, or older
 // than one that is, changes nothing; nor does one whose end came first.
-func (m *Module) want(ctx context.Context, tx pgx.Tx, r *request, attempt int32) error {
+//
+// Orders goes on without a courier who is still held where it was asked to, which
+// why says, and who is let go then.
+func (m *Module) want(ctx context.Context, tx pgx.Tx, r *request, attempt int32, why contracts.ReleaseReason) error {
 	if r.state == closed {
 		return nil
 	}
 	if attempt <= r.attempt {
 		return m.search(ctx, tx, r) // it may be the places that were missing
 	}
-	if r.current != nil { // orders has gone on without it
-		if err := m.release(ctx, tx, r, contracts.ReleaseReasonOperator); err != nil {
+	if r.current != nil {
+		if err := m.release(ctx, tx, r, why); err != nil {
 			return err
 		}
 	}
@@ -40,9 +43,9 @@ func (m *Module) want(ctx context.Context, tx pgx.Tx, r *request, attempt int32)
 }
 
 // over ends every attempt up to this one: orders looks no further.
-func (m *Module) over(ctx context.Context, tx pgx.Tx, r *request, attempt int32) error {
+func (m *Module) over(ctx context.Context, tx pgx.Tx, r *request, attempt int32, why contracts.ReleaseReason) error {
 	if r.current != nil && r.current.attempt <= attempt && !r.carried {
-		if err := m.release(ctx, tx, r, contracts.ReleaseReasonOperator); err != nil {
+		if err := m.release(ctx, tx, r, why); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // transaction of its own, so that none holds another up.
 const sweepBatch = 100
 
-// Run releases what expired, ends searches whose patience is over and serves
+// Run asks for what expired, ends searches whose patience is over and serves
 // orders that wait though somebody is free, until ctx ends. Several processes may
 // run it. A sweep that fails is logged and made up for at the next turn.
 func (m *Module) Run(ctx context.Context) error {
@@ -52,8 +52,9 @@ func (m *Module) sweep(ctx context.Context, mayExpire bool) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// Expire releases reservations past their deadline that are not confirmed, and
-// says how many it went through.
+// Expire asks for the release of reservations past their deadline that are not
+// confirmed, and says how many it went through. Each is asked for again after
+// another [Config.Hold], unless it has come to an end by then.
 func (m *Module) Expire(ctx context.Context) (int, error) {
 	return m.each(ctx, `SELECT tenant, order_id FROM couriers.reservations
 		WHERE state = 'RESERVED' AND until < $1 ORDER BY until LIMIT $2`,
@@ -61,7 +62,12 @@ func (m *Module) Expire(ctx context.Context) (int, error) {
 			if c := r.current; c == nil || c.confirmed || !c.until.Before(m.clock()) {
 				return nil
 			}
-			return m.release(ctx, tx, r, contracts.ReleaseReasonExpired)
+			_, err := tx.Exec(ctx, `UPDATE couriers.reservations SET until = $4 WHERE tenant = $1 AND order_id = $2 AND attempt = $3`,
+				r.tenant, r.order, r.current.attempt, m.clock().Add(m.cfg.Hold))
+			if err != nil {
+				return fmt.Errorf("put off the deadline of attempt %d: %w", r.current.attempt, err)
+			}
+			return m.ask(ctx, tx, r, contracts.ReleaseAskExpired)
 		})
 }
 

@@ -164,9 +164,6 @@ func (plain) Decode(_ context.Context, value []byte, into any, reader *avro.Sche
 // Through the consumer runtime, with a sender that fails for one courier.
 func TestTheGroupTellsAndWithdraws(t *testing.T) {
 	t.Parallel()
-	if brokertest.Kafka() {
-		t.Skip("the topics are the contracts' own, and hold what other tests left")
-	}
 	g := &gateway{}
 	g.send = func(context.Context, int) error {
 		g.mu.Lock()
@@ -186,11 +183,13 @@ func TestTheGroupTellsAndWithdraws(t *testing.T) {
 	producer := engine.Client(t, kgo.ProducerLinger(0))
 	err := broker.Declare(t.Context(), producer, engine.Capabilities,
 		broker.Topic{Name: "couriers.reservations", Partitions: 2}, broker.Topic{Name: "billing.events", Partitions: 2})
-	if err != nil {
+	var drift *broker.DriftError // on a real Kafka somebody may have made them another way
+	if err != nil && !errors.As(err, &drift) {
 		t.Fatal(err)
 	}
+	o := b.order()
 	group := consumer.New(consumer.Deps{DB: b.pool, Client: engine.Config.Client, Decoder: plain{}},
-		consumer.Config{Group: brokertest.Group(t, "dispatch"), Logger: slog.New(slog.DiscardHandler)})
+		consumer.Config{Group: brokertest.Group(t, "dispatch"), Filter: consumer.Filter{Tenants: []string{o.tenant.String()}}, Logger: slog.New(slog.DiscardHandler)})
 	b.Subscribe(group)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -201,7 +200,6 @@ func TestTheGroupTellsAndWithdraws(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := b.order()
 	publish := func(data event.Data) {
 		t.Helper()
 		c := data.EventContract()

@@ -2,6 +2,7 @@ package orders_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -42,16 +43,15 @@ func recordOf(t *testing.T, tenant uuid.UUID, data event.Data) *kgo.Record {
 // topics overtake each other as they like.
 func TestTheGroupSettlesOrdersFromThreeTopics(t *testing.T) {
 	t.Parallel()
-	if brokertest.Kafka() {
-		t.Skip("the contracts' topics are one for all there")
-	}
 	b, engine, tenant := newBed(t, orders.Config{}), brokertest.New(t), event.NewID()
 	if err := consumer.Migrate(t.Context(), b.pool); err != nil {
 		t.Fatal(err)
 	}
 	producer := engine.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	for _, topic := range []string{"couriers.reservations", "billing.events", "dispatch.events"} {
-		if err := broker.Declare(t.Context(), producer, engine.Capabilities, broker.Topic{Name: topic, Partitions: 3}); err != nil {
+		err := broker.Declare(t.Context(), producer, engine.Capabilities, broker.Topic{Name: topic, Partitions: 3})
+		var drift *broker.DriftError // on a real Kafka somebody may have made it another way
+		if err != nil && !errors.As(err, &drift) {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestTheGroupSettlesOrdersFromThreeTopics(t *testing.T) {
 	if err := producer.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.consume(t, engine)
+	b.consume(t, engine, tenant)
 	late := time.After(2 * time.Minute)
 	for id, courier := range want {
 		for {
@@ -92,10 +92,11 @@ func TestTheGroupSettlesOrdersFromThreeTopics(t *testing.T) {
 	}
 }
 
-func (b bed) consume(t *testing.T, engine *brokertest.Engine) {
+// consume hears of one tenant: a real Kafka has the events of other tests too.
+func (b bed) consume(t *testing.T, engine *brokertest.Engine, tenant uuid.UUID) {
 	t.Helper()
 	g := consumer.New(consumer.Deps{DB: b.pool, Decoder: plain{}, Client: engine.Config.Client}, consumer.Config{
-		Group: "orders", FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler), Workers: 4,
+		Group: brokertest.Group(t, "orders"), Filter: consumer.Filter{Tenants: []string{tenant.String()}}, FlushEvery: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler), Workers: 4,
 	})
 	b.Subscribe(g)
 	ctx, stop := context.WithCancel(t.Context())

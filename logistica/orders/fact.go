@@ -23,6 +23,7 @@ func (s *Store) Subscribe(g *consumer.Group) {
 	consumer.On(g, s.CourierReserved)
 	consumer.On(g, s.CourierReservationFailed)
 	consumer.On(g, s.CourierReleased)
+	consumer.On(g, s.CourierReleaseAsked)
 	consumer.On(g, s.PlatformFeeBilled)
 	consumer.On(g, s.PlatformFeeVoided)
 	consumer.On(g, s.CourierNotified)
@@ -56,6 +57,17 @@ func (s *Store) CourierReleased(ctx context.Context, tx pgx.Tx, e event.Of[contr
 	})
 }
 
+// CourierReleaseAsked lets the order go on to another attempt, or not: it is no
+// fact of another module but a question, which the first of this and a move of
+// the order decides. Couriers lets the courier go when it hears of the attempt.
+func (s *Store) CourierReleaseAsked(ctx context.Context, tx pgx.Tx, e event.Of[contracts.CourierReleaseAsked]) error {
+	o, err := s.concerned(ctx, tx, &e.Envelope, e.Data.OrderID)
+	if err != nil || e.Data.Attempt != o.Attempt {
+		return err
+	}
+	return s.follow(withTenant(ctx, o.Tenant), tx, &o, letGo(o.State, e.Data.Reason, o.tries() >= s.attempts))
+}
+
 // PlatformFeeBilled notes what the merchant owes.
 func (s *Store) PlatformFeeBilled(ctx context.Context, tx pgx.Tx, e event.Of[contracts.PlatformFeeBilled]) error {
 	d := e.Data
@@ -85,15 +97,11 @@ func (s *Store) CourierNotified(ctx context.Context, tx pgx.Tx, e event.Of[contr
 // hear notes a fact and settles the order by it. A fact of an attempt that is
 // over is kept, and moves nothing.
 func (s *Store) hear(ctx context.Context, tx pgx.Tx, e event.Envelope, id uuid.UUID, fact Assignment) error {
-	tenant, err := uuid.Parse(e.Tenant)
+	o, err := s.concerned(ctx, tx, &e, id)
 	if err != nil {
-		return fmt.Errorf("%s of order %s: tenant %.64q: %w", e.Type, id, e.Tenant, err)
+		return err
 	}
-	o, err := lock(ctx, tx, tenant, id)
-	if err != nil {
-		return fmt.Errorf("%s of order %s: %w", e.Type, id, err)
-	}
-	known, err := learn(ctx, tx, tenant, id, fact)
+	known, err := learn(ctx, tx, o.Tenant, id, fact)
 	if err != nil {
 		return err
 	}
@@ -101,5 +109,18 @@ func (s *Store) hear(ctx context.Context, tx pgx.Tx, e event.Envelope, id uuid.U
 		return nil
 	}
 	o.Assignment = known
-	return s.settle(withTenant(ctx, tenant), tx, &o)
+	return s.settle(withTenant(ctx, o.Tenant), tx, &o)
+}
+
+// concerned locks the order that an event is about.
+func (s *Store) concerned(ctx context.Context, tx pgx.Tx, e *event.Envelope, id uuid.UUID) (Order, error) {
+	tenant, err := uuid.Parse(e.Tenant)
+	if err != nil {
+		return Order{}, fmt.Errorf("%s of order %s: tenant %.64q: %w", e.Type, id, e.Tenant, err)
+	}
+	o, err := lock(ctx, tx, tenant, id)
+	if err != nil {
+		return Order{}, fmt.Errorf("%s of order %s: %w", e.Type, id, err)
+	}
+	return o, nil
 }

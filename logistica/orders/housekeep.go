@@ -18,9 +18,46 @@ const KeepKeys = 24 * time.Hour
 // holds their locks.
 const sweepBatch = 1000
 
-// Run forgets expired idempotency keys until ctx ends. A sweep that fails is
-// logged and tried again at the next turn: keys kept too long harm nobody.
+// offerTurns is how often an offer's time is looked at within it: it lasts longer
+// by a tenth at most.
+const offerTurns = 10
+
+// Run forgets expired idempotency keys and takes back orders that no courier sets
+// out for, until ctx ends. Several processes may run it. A sweep that fails is
+// logged and tried again at the next turn.
 func (s *Store) Run(ctx context.Context) error {
+	offers := make(chan struct{})
+	go func() {
+		defer close(offers)
+		s.watchOffers(ctx)
+	}()
+	s.forget(ctx)
+	<-offers
+	return nil
+}
+
+func (s *Store) watchOffers(ctx context.Context) {
+	if s.offer < 0 {
+		return
+	}
+	turn := time.NewTicker(max(s.offer/offerTurns, time.Millisecond))
+	defer turn.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-turn.C:
+		}
+		if n < offerTurns {
+			continue
+		}
+		if _, err := s.TakeBack(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "orders: take back", "error", err)
+		}
+	}
+}
+
+func (s *Store) forget(ctx context.Context) {
 	turn := time.NewTicker(s.sweep)
 	defer turn.Stop()
 	for {
@@ -29,7 +66,7 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-turn.C:
 		}
 	}

@@ -62,6 +62,8 @@ func (b bed) hearIn(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, data event
 		return b.PlatformFeeVoided(ctx, tx, event.Of[contracts.PlatformFeeVoided]{Envelope: env, Data: d})
 	case contracts.CourierNotified:
 		return b.CourierNotified(ctx, tx, event.Of[contracts.CourierNotified]{Envelope: env, Data: d})
+	case contracts.CourierReleaseAsked:
+		return b.CourierReleaseAsked(ctx, tx, event.Of[contracts.CourierReleaseAsked]{Envelope: env, Data: d})
 	case contracts.CourierReleased:
 		return b.CourierReleased(ctx, tx, event.Of[contracts.CourierReleased]{Envelope: env, Data: d})
 	}

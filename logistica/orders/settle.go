@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/waybillhq/waybill/logistica/contracts"
 )
 
 // facts is what decides where an order stands in its present attempt.
@@ -78,11 +80,26 @@ func settle(at State, f facts, last bool) []Move {
 	return nil
 }
 
+// letGo is where an order goes whose courier should be let go: the same way as if
+// they had been, but that a deadline is met by an order that is assigned.
+func letGo(at State, why contracts.ReleaseAsk, last bool) []Move {
+	if why == contracts.ReleaseAskExpired && at != Created && at != Assigning {
+		return nil
+	}
+	return settle(at, facts{released: true, reason: string(why)}, last)
+}
+
 // settle moves a locked order to where what is known of it says it belongs.
 func (s *Store) settle(ctx context.Context, tx pgx.Tx, o *Order) error {
-	for {
+	return s.follow(ctx, tx, o, settle(o.State, o.Assignment.facts(), o.tries() >= s.attempts))
+}
+
+// follow makes moves, and those that follow from what is known of the attempt
+// they lead to.
+func (s *Store) follow(ctx context.Context, tx pgx.Tx, o *Order, moves []Move) error {
+	for ; ; moves = settle(o.State, o.Assignment.facts(), o.tries() >= s.attempts) {
 		attempt := o.Attempt
-		for _, m := range settle(o.State, o.Assignment.facts(), o.tries() >= s.attempts) {
+		for _, m := range moves {
 			if err := guard(o.State, m); err != nil {
 				return err
 			}

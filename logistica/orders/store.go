@@ -40,6 +40,11 @@ type Config struct {
 	// Attempts is how many couriers are asked, one after the other, before an
 	// order is UNASSIGNABLE; 3 if zero.
 	Attempts int
+	// Offer is how long a courier who was given an order may take to set out,
+	// before it is another's; 5 minutes if zero, for ever if below 0. After a
+	// start nobody's time is over for as long again: they could not say so while
+	// nobody listened.
+	Offer time.Duration
 	// Sweep is how often [Store.Run] forgets expired idempotency keys, every
 	// ten minutes if zero.
 	Sweep time.Duration
@@ -52,16 +57,20 @@ type Store struct {
 	now      func() time.Time
 	attempts int
 	sweep    time.Duration
+	offer    time.Duration
 }
 
 // New makes a store on a migrated database.
 func New(pool *pgxpool.Pool, outbox Outbox, cfg Config) *Store {
-	s := &Store{pool: pool, outbox: outbox, now: cfg.Now, attempts: cfg.Attempts, sweep: cfg.Sweep}
+	s := &Store{pool: pool, outbox: outbox, now: cfg.Now, attempts: cfg.Attempts, sweep: cfg.Sweep, offer: cfg.Offer}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	if s.attempts == 0 {
 		s.attempts = 3
+	}
+	if s.offer == 0 {
+		s.offer = 5 * time.Minute
 	}
 	if s.sweep == 0 {
 		s.sweep = 10 * time.Minute

@@ -30,8 +30,8 @@ func (g *game) said(typ string) (n int) {
 	return n
 }
 
-// Billing is away after the courier was held: called overdue, the courier is let
-// go, and the fee that comes after all is barred.
+// Billing is away after the courier was held: called overdue, orders looks for
+// another, the courier is let go, and the fee that comes after all is barred.
 func TestAStepThatStandsStillLetsTheCourierGo(t *testing.T) {
 	g := &game{product: begin(open(t), &mischief{voids: map[string]int{}}), ctx: t.Context(), tenant: event.NewID()}
 	g.ride()
@@ -41,7 +41,7 @@ func TestAStepThatStandsStillLetsTheCourierGo(t *testing.T) {
 		t.Fatalf("nobody was held: %v\n%s", g.err, g.story())
 	}
 	g.then("overdue", g.overdue(g.ctx, g.tenant, g.placed[0], 1, "bill", saga.DirectionForward))
-	g.only("couriers")
+	g.only("couriers", "orders")
 	if g.err != nil || g.said("CourierReleased") != 1 {
 		t.Fatalf("the courier is held on: %v\n%s", g.err, g.story())
 	}

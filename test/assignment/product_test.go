@@ -82,10 +82,10 @@ func begin(pool *pgxpool.Pool, m *mischief) *product {
 	return p
 }
 
-// courier rides for the tenant from now on.
-func (p *product) courier(ctx context.Context, tenant uuid.UUID) (uuid.UUID, error) {
+// courier rides for the tenants from now on.
+func (p *product) courier(ctx context.Context, of ...uuid.UUID) (uuid.UUID, error) {
 	id := event.NewID()
-	_, err := p.couriers.Enroll(ctx, p.keys, couriers.Enrolment{ID: id, Name: "Rui Lima", Vehicle: "MOTORBIKE", Tenants: []uuid.UUID{tenant}})
+	_, err := p.couriers.Enroll(ctx, p.keys, couriers.Enrolment{ID: id, Name: "Rui Lima", Vehicle: "MOTORBIKE", Tenants: of})
 	if err == nil {
 		err = p.duty(ctx, id, couriers.Available)
 	}
