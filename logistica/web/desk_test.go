@@ -10,10 +10,10 @@ import (
 	"github.com/waybillhq/waybill/test/browser"
 )
 
-func openDesk(t *testing.T) (context.Context, *fake, string) {
+func openDesk(t *testing.T, with ...chromedp.ExecAllocatorOption) (context.Context, *fake, string) {
 	t.Helper()
 	f, url := serve(t)
-	ctx := browser.New(t)
+	ctx := browser.New(t, with...)
 	browser.As(ctx, t, browser.Look{Width: 1280, Height: 800, Locale: "en-US", Zone: "America/Sao_Paulo"})
 	browser.Open(ctx, t, url+"/#key="+testKey)
 	live(ctx, t)
