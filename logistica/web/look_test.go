@@ -3,8 +3,12 @@ package web
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/test/browser"
@@ -87,7 +91,8 @@ func TestPagesFitAndAreReadableInEveryLook(t *testing.T) {
 		browser.Click(ctx, t, `li.row[data-state="DELIVERY_ONGOING"] .open`)
 		drawn(ctx, t, ".sheet")
 		browser.Until[bool](ctx, t, `document.querySelector(".sheet .history li:nth-child(6)") !== null`)
-		inspect(ctx, t, v, "sheet-"+v.name)
+		window(ctx, t, "sheet-"+v.name)
+		readable(ctx, t, v, "sheet-"+v.name)
 		browser.Open(ctx, t, url+"/track/"+onTheWay(f))
 		live(ctx, t)
 		browser.Until[bool](ctx, t, `document.querySelector("#now") !== null`)
@@ -116,6 +121,26 @@ func onTheWay(f *fake) (token string) {
 func inspect(ctx context.Context, t *testing.T, v view, name string) {
 	t.Helper()
 	browser.Screenshot(ctx, t, name)
+	readable(ctx, t, v, name)
+}
+
+// window keeps what the screen shows: in a picture of the whole page what covers
+// the screen would lie somewhere in the middle.
+func window(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	bounded, cancel := context.WithTimeout(ctx, browser.Patience)
+	defer cancel()
+	image, err := chromedp.Run(bounded, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), image, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readable(ctx context.Context, t *testing.T, v view, name string) {
+	t.Helper()
 	if lang := browser.Eval[string](ctx, t, `document.documentElement.lang`); lang[:2] != v.look.Locale[:2] {
 		t.Errorf("%s: lang=%s", name, lang)
 	}

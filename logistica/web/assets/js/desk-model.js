@@ -190,7 +190,7 @@ export class DeskModel {
   // hear takes what is said of an order that the list may not hold.
   #hear(said) {
     if (this.orders.has(said.id)) return this.#take(said);
-    if (!said.full) this.orphans.set(said.id, mergeOrphan(this.orphans.get(said.id), said));
+    if (!said.full) this.orphans.set(said.id, merge(this.orphans.get(said.id), said));
     this.#meet(said);
     this.fleet.take(said);
     return undefined;
@@ -361,5 +361,3 @@ export class DeskModel {
 }
 
 const asProblem = (e) => (e instanceof Problem ? e : new Problem(0, { detail: String(e?.message ?? e) }));
-
-const mergeOrphan = (old, said) => (old && old.version >= said.version ? old : said);

@@ -13,9 +13,10 @@ export function OrderRow({ order, mine, move, state, card, act }) {
   const id = shortId(order.id), open = (e) => e.target.closest("button, a") || act.open(order.id);
   return html`<li class="row is-order" data-id=${order.id} data-state=${state} data-ms=${mine?.ms ?? undefined} onClick=${open}>
     <div class="c-id"><button type="button" class="open mono" title=${order.id} aria-haspopup="dialog" aria-label=${t("desk.open", { id })} onClick=${() => act.open(order.id)}>${id}</button><${Age} at=${order.created_at} /></div>
-    <div class="c-items"><${Items} items=${order.items} /><small><${Where} order=${order} /></small><${RideLine} order=${order} card=${card} letsGo=${move?.letsGo && move.status !== "refused"} /></div>
+    <div class="c-items"><${Items} items=${order.items} /><small><${Where} order=${order} /></small></div>
     <div class="c-total num">${f.money(order.total ?? 0, order.currency)}</div>
     <div class="c-state"><${Chip} state=${state} pending=${move && move.status !== "refused"} /><${Timing} mine=${mine} /></div>
+    <${RideLine} order=${order} card=${card} letsGo=${move?.letsGo && move.status !== "refused"} />
     <div class="c-act" role="group" aria-label=${t("row.actions", { id })}>
       <div class="steps"><${Actions} order=${order} state=${state} move=${move} act=${act} /></div><${Track} order=${order} id=${id} />
     </div>
