@@ -5,13 +5,13 @@ import { explain, useLanguage } from "./i18n.js";
 import { Eta } from "./eta.js";
 import { instant } from "./format.js";
 import { nameOf } from "./ride-line.js";
-import { isEnd, isOut, isReassignable } from "./states.js";
+import { isEnd, isOut, isReassignable, isReturning } from "./states.js";
 
 const tries = 5; // wrong codes after which none is taken
 
 export function Facts({ order, card, eta, onReset }) {
   const { t, f } = useLanguage();
-  const out = isOut(order.state), over = isEnd(order.state), door = eta ?? order.delivery_eta;
+  const out = isOut(order.state), over = isEnd(order.state), door = isReturning(order.state) ? null : eta ?? order.delivery_eta;
   return html`<dl class="facts">
     ${!over || card ? html`<div class="fact-wide"><dt>${t("desk.courier")}</dt><dd data-courier>${card ? html`<b>${nameOf(card)}</b> ${card.vehicle && html`<span class="muted">${t(`vehicle.${card.vehicle}`)}</span>`}`
       : html`<span class="muted">${t("desk.courier.none")}</span>`}</dd></div>` : null}

@@ -3,7 +3,7 @@ import { html } from "./lib.js";
 import { useLanguage } from "./i18n.js";
 import { Eta } from "./eta.js";
 import { shortId } from "./format.js";
-import { isEnd, isOut, target } from "./states.js";
+import { isEnd, isOut, isReturning, target } from "./states.js";
 
 export const nameOf = (card) => card?.name || (card?.id ? shortId(card.id) : "");
 
@@ -24,7 +24,7 @@ function What({ order, card }) {
 // When is the next place the courier is expected at.
 function When({ order }) {
   const { t } = useLanguage();
-  if (["FAILED", "RETURNING"].includes(order.state)) return html` · ${t("search.back")}`;
+  if (isReturning(order.state)) return html` · ${t("search.back")}`;
   const to = target(order.state), at = to === "pickup" ? order.pickup_eta : order.delivery_eta;
   if (!at || order.state.startsWith("ARRIVED")) return null;
   const [before, after] = t(`search.${to}`, { eta: "\u0000" }).split("\u0000");

@@ -32,6 +32,7 @@ const tones = {
 
 const searching = new Set(["CREATED", "ASSIGNING", "UNASSIGNABLE"]);
 const reassignable = new Set(["ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"]);
+const returning = new Set(["FAILED", "RETURNING"]);
 const ends = new Set(["DELIVERED", "CANCELLED", "RETURNED"]);
 const grave = new Set(["CANCELLED", "FAILED", "UNASSIGNABLE"]);
 
@@ -41,10 +42,10 @@ export const isEnd = (state) => ends.has(state);
 export const isSearching = (state) => searching.has(state);
 export const isOut = (state) => state in tones && !searching.has(state) && !ends.has(state); // a courier has it
 export const isReassignable = (state) => reassignable.has(state); // a courier has it, and not yet the goods
+export const isReturning = (state) => returning.has(state);
 export const isGrave = (state) => grave.has(state);
 
 // target is the place the courier is on the way to.
-const returning = new Set(["FAILED", "RETURNING"]);
 export const target = (state) => (reassignable.has(state) || returning.has(state) ? "pickup" : "dropoff");
 
 // choices puts the step forward first: that is the button a desk presses all day.
