@@ -131,6 +131,12 @@ var claims = map[string]string{
 		if (fleet.position(order("x"))) wrong.push("shows another courier");
 		fleet.take({ id: "x", version: 2, state: "DELIVERED", seen: 2 });
 		if (fleet.rides().length || fleet.fixes.size) wrong.push("kept what ended");
+		for (const id of ["still", "home"]) { fleet.take(order(id, "PICKED_UP")); fix(id, 1); }
+		const known = fleet.known();
+		fix("still", 2);
+		fleet.forget(known);
+		if (fleet.rides().map((o) => o.id).join() !== "still") wrong.push("after a gap: " + fleet.rides().map((o) => o.id));
+		fleet.take({ id: "still", version: 2, state: "DELIVERED", seen: 2 });
 		for (const id of "abc") fleet.take(order(id, "PICKED_UP"));
 		fix("d", 1);
 		if (fleet.rides().length !== 2 || asked.includes("d")) wrong.push("unbounded: " + asked);

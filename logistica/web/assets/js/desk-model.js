@@ -227,8 +227,9 @@ export class DeskModel {
   // snapshot reads the newest page anew. After a reset the stream will not
   // repeat what was missed, so a creation already answered is no longer waited for.
   async snapshot({ lost = false } = {}) {
-    const since = this.now();
+    const since = this.now(), known = this.fleet.known();
     const { orders, next_cursor } = await this.api.orders({ state: this.filter, limit: page });
+    if (lost) this.fleet.forget(known);
     for (const order of orders) this.#take(fromApi(order));
     this.cursor = next_cursor ?? "";
     this.evicted = false;

@@ -16,7 +16,7 @@ export class FleetModel {
   // read(id) reads an order, locate(id) where its courier is.
   constructor({ read, locate, limit = 60 }) {
     Object.assign(this, { read, locate, limit });
-    this.orders = new Map(); // id -> order that is out
+    this.orders = new Bounded(500); // id -> order that is out
     this.fixes = new Bounded(500); // id -> the newest position
     this.looking = false;
   }
@@ -44,6 +44,17 @@ export class FleetModel {
   #end(id) {
     this.orders.delete(id);
     this.fixes.delete(id);
+  }
+
+  // known is what is held now, for forget.
+  known() {
+    return { orders: new Map(this.orders), fixes: new Map(this.fixes) };
+  }
+
+  // forget lets go of what nothing was heard of since it was known: after a gap
+  // in the stream nobody can tell who came home. Who is out is heard of again.
+  forget({ orders, fixes }) {
+    for (const [id, order] of orders) if (this.orders.get(id) === order && this.fixes.get(id) === fixes.get(id)) this.#end(id);
   }
 
   // look asks where the couriers are of whom no position came yet: a stream that

@@ -10,7 +10,7 @@ import { RideLine } from "./ride-line.js";
 // that does so for everybody else.
 export function OrderRow({ order, mine, move, state, card, act }) {
   const { t, f } = useLanguage();
-  const id = shortId(order.id), open = (e) => e.target.closest("button, a") || act.open(order.id);
+  const id = shortId(order.id), open = (e) => e.target.closest("button, a, .row-note") || getSelection()?.isCollapsed === false || act.open(order.id);
   return html`<li class="row is-order" data-id=${order.id} data-state=${state} data-ms=${mine?.ms ?? undefined} onClick=${open}>
     <div class="c-id"><button type="button" class="open mono" title=${order.id} aria-haspopup="dialog" aria-label=${t("desk.open", { id })} onClick=${() => act.open(order.id)}>${id}</button><${Age} at=${order.created_at} /></div>
     <div class="c-items"><${Items} items=${order.items} /><small><${Where} order=${order} /></small></div>

@@ -24,7 +24,7 @@ export function OrderSheet({ id, model, act, onClose }) {
   return html`<dialog ref=${dialog} class="sheet" aria-labelledby="sheet-title" data-order=${id} data-state=${state} onClose=${onClose} onClick=${outside}>
     <div class="sheet-body">
       <header class="sheet-top"><h2 id="sheet-title">${t("desk.order", { id: shortId(id) })}</h2>
-        <${Chip} state=${state} pending=${move && move.status !== "refused"} />
+        <span role="status"><${Chip} state=${state} pending=${move && move.status !== "refused"} /></span>
         <button type="button" class="icon quiet" data-close aria-label=${t("desk.close")} title=${t("desk.close")} onClick=${onClose}>×</button></header>
       ${problem && html`<p class="row-note bad" role="alert">${t("desk.failed", { why: explain(t, problem) })}</p>`}
       ${state === "UNASSIGNABLE" && html`<${Nobody} history=${history} />`}
