@@ -69,6 +69,8 @@ type Order struct {
 	DeliveryCode string       `json:"delivery_code" doc:"Four digits that the customer tells the courier. Not for the courier's eyes."`
 	CodeTries    int32        `json:"delivery_code_tries" doc:"How often the courier gave a wrong one; after five none is taken until the merchant resets that."`
 	Proof        string       `json:"proof,omitempty" doc:"What showed the delivery: CODE or MERCHANT."`
+
+	History []Change `json:"history,omitempty" doc:"Each change of its state since it was created, oldest first; the newest 200; with history=true."`
 }
 
 // Fee is the platform's fee for an order.

@@ -126,18 +126,6 @@ func (s *service) cardsOf(ctx context.Context, list ...orders.Order) map[uuid.UU
 	return s.cards(ctx, tenantOf(ctx).ID, ids)
 }
 
-func (s *service) getOrder(ctx context.Context, in *OrderPath) (*orderOutput, error) {
-	id, err := in.order()
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.Orders.Get(ctx, tenantOf(ctx).ID, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.orderAnswer(ctx, o), nil
-}
-
 // Transition is the body that moves an order.
 type Transition struct {
 	To              string `json:"to" doc:"The state to go to."`

@@ -10,10 +10,10 @@ import (
 	"github.com/waybillhq/waybill/test/browser"
 )
 
-func openDesk(t *testing.T) (context.Context, *fake, string) {
+func openDesk(t *testing.T, with ...chromedp.ExecAllocatorOption) (context.Context, *fake, string) {
 	t.Helper()
 	f, url := serve(t)
-	ctx := browser.New(t)
+	ctx := browser.New(t, with...)
 	browser.As(ctx, t, browser.Look{Width: 1280, Height: 800, Locale: "en-US", Zone: "America/Sao_Paulo"})
 	browser.Open(ctx, t, url+"/#key="+testKey)
 	live(ctx, t)
@@ -88,11 +88,19 @@ func TestRetryAfterALostAnswerFindsTheOrderAlreadyMade(t *testing.T) {
 	})
 }
 
+// carried gives the first order its courier, and waits for the map that comes with
+// the first of them: it moves the list.
+func carried(ctx context.Context, t *testing.T, f *fake) {
+	t.Helper()
+	f.with(func() { f.assign(firstOrder) })
+	browser.Until[bool](ctx, t, `document.querySelector(".fleet .map") !== null`)
+}
+
 func TestStatusChangeIsShownAtOnceAndSettledByItsEvent(t *testing.T) {
 	ctx, f, _ := openDesk(t)
 	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
-	f.with(func() { f.assign(firstOrder) })
+	carried(ctx, t, f)
 	for _, to := range []string{"PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING", "ARRIVED_AT_CUSTOMER", "DELIVERED"} {
 		browser.Click(ctx, t, `li.row button[data-to="`+to+`"]`)
 		browser.Until[bool](ctx, t, `document.querySelector('li.row[data-state="`+to+`"] .chip:not(.is-pending)') !== null`)
@@ -106,7 +114,8 @@ func TestRefusedStatusChangeSaysWhatIsAllowed(t *testing.T) {
 	browser.Allow(ctx, "status of 409")
 	browser.Click(ctx, t, "#create")
 	browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
-	f.with(func() { f.assign(firstOrder); f.refuseMoves = true })
+	carried(ctx, t, f)
+	f.with(func() { f.refuseMoves = true })
 	browser.Click(ctx, t, `li.row button[data-to="PICKUP_ONGOING"]`)
 	browser.Until[bool](ctx, t, `document.querySelector("li.row .row-note")?.textContent.includes("Possible now: Going to pickup, Cancelled")`)
 	browser.Screenshot(ctx, t, "desk-refused")

@@ -19,6 +19,7 @@ var (
 func (f *fake) liveRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/orders/{id}/position", f.position)
 	mux.HandleFunc("POST /v1/orders/{id}/reassign", f.reassign)
+	mux.HandleFunc("POST /v1/orders/{id}/delivery-code/reset", f.resetCode)
 }
 
 // searched adds to a status event, and to its order, what the search for a
@@ -29,19 +30,25 @@ func (f *fake) searched(order, data map[string]any) map[string]any {
 	case "CREATED":
 		attempt, _ := order["attempt"].(int)
 		order["attempt"], data["attempt"] = attempt+1, attempt+1
-		for _, part := range []string{"courier", "pickup_eta", "delivery_eta"} {
+		for _, part := range []string{"courier", "fee", "pickup_eta", "delivery_eta"} {
 			delete(order, part)
 		}
 		delete(f.fixes, id)
 	case "UNASSIGNABLE":
-		data["reason"] = "no courier within 5 km"
+		data["reason"] = "NO_COURIER"
 	}
+	if data["to"] == "UNASSIGNABLE" || orders.State(fmt.Sprint(data["to"])).Ended() {
+		for _, part := range []string{"pickup_eta", "delivery_eta"} {
+			delete(order, part)
+		}
+	}
+	f.history[id] = append(f.history[id], map[string]any{"state": data["to"], "at": order["updated_at"], "actor": "SYSTEM", "reason": data["reason"]})
 	return data
 }
 
 // carried gives the order its courier.
 func (f *fake) carried(order map[string]any) map[string]any {
-	order["courier"] = marina
+	order["courier"], order["fee"] = marina, map[string]any{"id": "f1", "amount": 150, "currency": "BRL"}
 	order["pickup_eta"], order["delivery_eta"] = time.Now().Add(6*time.Minute).UTC(), time.Now().Add(17*time.Minute).UTC()
 	return order
 }
@@ -50,16 +57,23 @@ func (f *fake) carried(order map[string]any) map[string]any {
 // to its dropoff, at a time. It tells the streams and keeps the newest, as the
 // product does. Call with mu held.
 func (f *fake) locate(id string, part float64, at time.Time) {
+	order := f.orders[id]
+	end := func(kind, name string, other map[string]any) float64 {
+		place, _ := order[kind].(map[string]any)
+		if degrees, known := place[name].(float64); known {
+			return degrees
+		}
+		degrees, _ := other[name].(float64)
+		return degrees
+	}
 	between := func(name string) float64 {
-		from, _ := pickup[name].(float64)
-		to, _ := dropoff[name].(float64)
+		from, to := end("pickup", name, pickup), end("dropoff", name, dropoff)
 		return from + (to-from)*part
 	}
 	fix := map[string]any{"lat": between("lat"), "lng": between("lng"), "heading_deg": 134, "fix_time": at.UTC()}
 	if last, _ := f.fixes[id]["fix_time"].(time.Time); at.After(last) {
 		f.fixes[id] = fix
 	}
-	order := f.orders[id]
 	for stream, token := range f.streams {
 		data := map[string]any{"lat": fix["lat"], "lng": fix["lng"], "heading_deg": fix["heading_deg"], "fix_time": fix["fix_time"]}
 		if token == "" {
@@ -104,6 +118,14 @@ func (f *fake) position(w http.ResponseWriter, r *http.Request) {
 	answer(w, 200, fix)
 }
 
+func (f *fake) resetCode(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	order := f.orders[r.PathValue("id")]
+	order["delivery_code_tries"] = 0
+	answer(w, 200, order)
+}
+
 // reassign lets the courier go: the order goes back as soon as its events say so.
 func (f *fake) reassign(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
@@ -114,5 +136,9 @@ func (f *fake) reassign(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, 202, order)
+	if f.letGo != nil {
+		f.letGo()
+		return
+	}
 	f.move(order, "CREATED")
 }

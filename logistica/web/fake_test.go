@@ -26,6 +26,7 @@ type fake struct {
 	courier *fakeCourier
 	faults  *fakeFaults
 	fixes   map[string]map[string]any // order id -> the courier's newest position
+	history map[string][]any          // order id -> its changes
 
 	// Faults, read under mu.
 	failCreates  int           // answer this many creations with 422
@@ -33,6 +34,7 @@ type fake struct {
 	answerAfter  chan struct{} // a creation's answer waits for this, its event does not
 	silent       bool          // no events
 	refuseMoves  bool
+	letGo        func()   // what happens on a reassignment, instead of its end at once
 	staleCounts  int      // answer this many requests for counts as if there were no orders
 	creationKeys []string // every Idempotency-Key seen on POST /v1/orders
 }
@@ -52,7 +54,7 @@ const testKey = "wb_test_0123456789abcdef"
 
 func serve(t *testing.T) (*fake, string) {
 	t.Helper()
-	f := &fake{orders: map[string]map[string]any{}, keys: map[string]string{}, streams: map[chan string]string{}, fixes: map[string]map[string]any{}}
+	f := &fake{orders: map[string]map[string]any{}, keys: map[string]string{}, streams: map[chan string]string{}, fixes: map[string]map[string]any{}, history: map[string][]any{}}
 	mux := http.NewServeMux()
 	if err := Register(mux); err != nil {
 		t.Fatal(err)
@@ -134,7 +136,7 @@ func (f *fake) make(key string, body map[string]any) map[string]any {
 	now := time.Now().UTC()
 	order := map[string]any{
 		"id": id, "state": "CREATED", "version": 1, "tracking_token": fmt.Sprintf("tok%d", f.seq), "tracking_url": "/track/x",
-		"total": totalOf(body["items"]), "currency": "BRL", "items": body["items"], "pickup": body["pickup"], "dropoff": body["dropoff"],
+		"total": totalOf(body["items"]), "currency": "BRL", "items": body["items"], "pickup": body["pickup"], "dropoff": body["dropoff"], "customer": body["customer"],
 		"attempt": 1, "delivery_code": "4071",
 		"promised_at": body["promised_at"], "created_at": now, "updated_at": now, "allowed": allowed["CREATED"],
 		"timeline": []any{map[string]any{"state": "CREATED", "at": now}},
@@ -247,7 +249,12 @@ func (f *fake) stream(w http.ResponseWriter, r *http.Request, token string) {
 func (f *fake) get(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answer(w, 200, f.orders[r.PathValue("id")])
+	order := f.orders[r.PathValue("id")]
+	if r.FormValue("history") == "true" {
+		order = maps.Clone(order)
+		order["history"] = f.history[r.PathValue("id")]
+	}
+	answer(w, 200, order)
 }
 
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {

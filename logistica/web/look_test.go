@@ -3,11 +3,24 @@ package web
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
+	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/test/browser"
 )
+
+// doors are where the day's orders go.
+var doors = []map[string]any{
+	{"street": "Rua Harmonia", "number": "271", "district": "Vila Madalena", "cep": "05435-000", "lat": -23.5546, "lng": -46.6908, "reference": "Portaria azul"},
+	{"street": "Rua Vergueiro", "number": "2253", "district": "Vila Mariana", "cep": "04101-100", "lat": -23.5795, "lng": -46.6402},
+	{"street": "Avenida Brigadeiro Faria Lima", "number": "2232", "district": "Jardim Paulistano", "cep": "01451-001", "lat": -23.5757, "lng": -46.6882},
+	dropoff,
+}
 
 // fillFake makes a day of orders, one in each state and more on the way.
 func fillFake(f *fake) {
@@ -24,12 +37,18 @@ func fillFake(f *fake) {
 		{"CANCELLED"},
 	}
 	for i, walk := range append(walks, walks[7], walks[8], walks[8]) {
+		door := doors[i%len(doors)]
 		order := f.make(fmt.Sprint(i), map[string]any{
-			"items": feast, "promised_at": time.Now().Add(45 * time.Minute),
-			"dropoff": map[string]any{"street": "Rua Harmonia", "number": "271", "district": "Vila Madalena"},
+			"items": feast, "promised_at": time.Now().Add(45 * time.Minute), "pickup": pickup, "dropoff": door,
+			"customer": map[string]any{"name": "Ana Beatriz Moura", "phone": "(11) 91234-5678"},
 		})
 		for _, to := range walk {
 			order = f.move(order, to)
+		}
+		if order["courier"] != nil && !orders.State(fmt.Sprint(order["state"])).Ended() {
+			id, _ := order["id"].(string)
+			f.locate(id, 0.2+0.1*float64(i%7), time.Now())
+			order["updated_at"] = time.Now().Add(-time.Minute)
 		}
 	}
 }
@@ -59,7 +78,7 @@ func views() []view {
 func TestPagesFitAndAreReadableInEveryLook(t *testing.T) {
 	f, url := serve(t)
 	f.with(func() { fillFake(f) })
-	ctx := browser.New(t)
+	ctx := browser.New(t, browser.NoWebGL) // the same colours and markers, and much sooner than without a GPU
 	for _, v := range views() {
 		browser.As(ctx, t, v.look)
 		browser.Open(ctx, t, url+"/?"+v.name+"#key="+testKey) // another fragment alone loads nothing
@@ -67,12 +86,27 @@ func TestPagesFitAndAreReadableInEveryLook(t *testing.T) {
 		browser.Until[bool](ctx, t, `document.querySelectorAll("li.row").length >= 13 && document.querySelector(".bar i") !== null`)
 		browser.Click(ctx, t, "#create")
 		browser.Until[bool](ctx, t, `document.querySelector("li.row[data-ms]") !== null`)
+		drawn(ctx, t, ".fleet")
 		inspect(ctx, t, v, "desk-"+v.name)
+		if v.look.Locale == "pt-BR" { // its words are the longer ones
+			browser.Click(ctx, t, `li.row[data-state="DELIVERY_ONGOING"] .open`)
+			drawn(ctx, t, ".sheet")
+			browser.Until[bool](ctx, t, `document.querySelector(".sheet .history li:nth-child(6)") !== null`)
+			window(ctx, t, "sheet-"+v.name)
+			readable(ctx, t, v, "sheet-"+v.name)
+		}
 		browser.Open(ctx, t, url+"/track/"+onTheWay(f))
 		live(ctx, t)
 		browser.Until[bool](ctx, t, `document.querySelector("#now") !== null`)
+		drawn(ctx, t, ".live")
 		inspect(ctx, t, v, "track-"+v.name)
 	}
+}
+
+// drawn waits for a map and for the marker of a courier on it.
+func drawn(ctx context.Context, t *testing.T, within string) {
+	t.Helper()
+	browser.Until[bool](ctx, t, `document.querySelector("`+within+` .map")?.dataset.map && document.querySelector("`+within+` .map-mark-courier[data-at]") !== null`)
 }
 
 func onTheWay(f *fake) (token string) {
@@ -89,6 +123,26 @@ func onTheWay(f *fake) (token string) {
 func inspect(ctx context.Context, t *testing.T, v view, name string) {
 	t.Helper()
 	browser.Screenshot(ctx, t, name)
+	readable(ctx, t, v, name)
+}
+
+// window keeps what the screen shows: in a picture of the whole page what covers
+// the screen would lie somewhere in the middle.
+func window(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	bounded, cancel := context.WithTimeout(ctx, browser.Patience)
+	defer cancel()
+	image, err := chromedp.Run(bounded, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(t.ArtifactDir(), name+".png"), image, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readable(ctx context.Context, t *testing.T, v view, name string) {
+	t.Helper()
 	if lang := browser.Eval[string](ctx, t, `document.documentElement.lang`); lang[:2] != v.look.Locale[:2] {
 		t.Errorf("%s: lang=%s", name, lang)
 	}

@@ -92,6 +92,78 @@ var claims = map[string]string{
 		walk(all, undefined);
 		wrong.splice(5);`,
 
+	// Events of an order come in their order, the API's answers at any moment.
+	"an order has the courier of its present attempt, whenever the API answers": `
+		const { fromApi, fromEvent, merge } = await import("/assets/js/order.js");
+		const event = (type, sequence, data) => fromEvent({ type: "logistica.orders." + type, subject: "o", sequence, time: "2026-01-01T00:00:0" + sequence + "Z", data });
+		const api = (version, state, more) => fromApi({ id: "o", version, state, items: [], created_at: "2026-01-01T00:00:00Z", ...more });
+		const events = [
+			event("OrderAssigned", 4, { courier_id: "a", attempt: 1, delivery_eta: "2026-01-01T01:00:00Z" }),
+			event("OrderStatusChanged", 5, { to: "CREATED", attempt: 2 }),
+			event("OrderAssigned", 8, { courier_id: "b", attempt: 2, delivery_eta: "2026-01-01T02:00:00Z" }),
+			event("OrderStatusChanged", 9, { to: "PICKUP_ONGOING" }),
+		];
+		const answers = [api(4, "ASSIGNED", { attempt: 1, courier: { id: "a" }, delivery_eta: "2026-01-01T01:00:00Z", fee: {} }), api(5, "CREATED", { attempt: 2 })];
+		const walk = (events, answers, row) => {
+			if (events.length + answers.length === 0 && (row.state !== "PICKUP_ONGOING" || row.courier?.id !== "b" || row.attempt !== 2 || row.delivery_eta !== "2026-01-01T02:00:00Z"))
+				wrong.push(JSON.stringify(row));
+			if (events.length) walk(events.slice(1), answers, merge(row, events[0]));
+			answers.forEach((next, i) => walk(events, answers.toSpliced(i, 1), merge(row, next)));
+		};
+		walk(events, answers, undefined);
+		const back = [events[0], answers[0], events[1]].reduce(merge, undefined);
+		if (back.courier || back.fee || back.delivery_eta || back.attempt !== 2) wrong.push("still carried: " + JSON.stringify(back));
+		wrong.splice(5);`,
+
+	"the map holds who is out, by the newest position, and forgets who is not": `
+		const { FleetModel, located } = await import("/assets/js/fleet-model.js");
+		const asked = [];
+		const fleet = new FleetModel({ read: (id) => asked.push(id), locate: async () => null, limit: 2 });
+		const order = (id, state, version = 1) => ({ id, version, state, full: true, seen: 0, courier: { id: "c" }, created_at: "2026-01-01T00:00:00Z" });
+		const fix = (id, s, courier_id = "c") => fleet.hear({ type: located, data: { order_id: id, courier_id, lat: s, lng: 0, fix_time: "2026-01-01T00:00:0" + s + "Z" } });
+		fix("x", 1);
+		if (asked.join() !== "x") wrong.push("asked for " + asked);
+		fleet.take(order("x", "ASSIGNED"));
+		fix("x", 3);
+		fix("x", 2);
+		if (fleet.position(order("x")).lat !== 3) wrong.push("went back to " + fleet.position(order("x")).lat);
+		fix("x", 4, "who had it before");
+		if (fleet.position(order("x"))) wrong.push("shows another courier");
+		fleet.take({ id: "x", version: 2, state: "DELIVERED", seen: 2 });
+		if (fleet.rides().length || fleet.fixes.size) wrong.push("kept what ended");
+		for (const id of ["still", "home"]) { fleet.take(order(id, "PICKED_UP")); fix(id, 1); }
+		const known = fleet.known();
+		fix("still", 2);
+		fleet.forget(known);
+		if (fleet.rides().map((o) => o.id).join() !== "still") wrong.push("after a gap: " + fleet.rides().map((o) => o.id));
+		fleet.take({ id: "still", version: 2, state: "DELIVERED", seen: 2 });
+		for (const id of "abc") fleet.take(order(id, "PICKED_UP"));
+		fix("d", 1);
+		if (fleet.rides().length !== 2 || asked.includes("d")) wrong.push("unbounded: " + asked);
+		if (fleet.hear({ type: "logistica.orders.OrderCreated", subject: "e" })) wrong.push("took an order for a position");`,
+
+	"what is not known is read calmly: one at a time, and not again at once": `
+		const { Wanted } = await import("/assets/js/wanted.js");
+		let now = 0, open = 0, most = 0;
+		const read = [];
+		const wanted = new Wanted(async (id) => {
+			read.push(id);
+			most = Math.max(most, ++open);
+			await null;
+			open--;
+			if (id === "b") throw new Error("gone");
+		}, { limit: 3, now: () => now });
+		const idle = async () => { while (wanted.busy) await null; };
+		for (const id of ["a", "a", "b", "c", "d"]) wanted.ask(id);
+		await idle();
+		wanted.ask("a");
+		wanted.ask("a", "its second courier");
+		await idle();
+		now = 31_000;
+		wanted.ask("b");
+		await idle();
+		if (read.join() !== "a,b,c,a,b" || most !== 1) wrong.push(read + " " + most);`,
+
 	"an order never counts as older than itself": `
 		const { newestFirst } = await import("/assets/js/order.js");
 		const o = { id: "a", created_at: "2026-01-01T00:00:00Z" };

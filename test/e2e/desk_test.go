@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/waybillhq/waybill/test/browser"
@@ -15,18 +16,18 @@ import (
 var desktop = browser.Look{Width: 1280, Height: 860, Locale: "en-US", Zone: "America/Sao_Paulo"}
 
 // openDesk opens the desk in a browser of its own.
-func openDesk(t *testing.T, w *proc.Waybill) context.Context {
+func openDesk(t *testing.T, w *proc.Waybill, with ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	page := browser.New(t)
+	page := browser.New(t, with...)
 	browser.As(page, t, desktop)
 	browser.Open(page, t, w.HTTP+"/#key="+w.DemoKey)
 	live(page, t)
 	return page
 }
 
-func openTrack(t *testing.T, w *proc.Waybill, path string) context.Context {
+func openTrack(t *testing.T, w *proc.Waybill, path string, with ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	page := browser.New(t)
+	page := browser.New(t, with...)
 	browser.As(page, t, desktop)
 	browser.Open(page, t, w.HTTP+path)
 	live(page, t)

@@ -46,7 +46,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 	browser.As(page, t, browser.Look{Width: 440, Height: 860, Locale: "en-US", Zone: "America/Sao_Paulo"})
 	browser.Do(page, t, chromedp.Reload())
 	live(page, t)
-	browser.Until[bool](page, t, `document.querySelector("#now") !== null`)
+	browser.Until[bool](page, t, `document.querySelector(".map")?.dataset.map`)
 	picture(page, t, "track")
 
 	for _, look := range []struct {
@@ -61,7 +61,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 			browser.As(each, t, look.Look)
 			browser.Do(each, t, chromedp.Reload())
 			live(each, t)
-			browser.Until[bool](each, t, `document.querySelector("#now, li.row:nth-of-type(9)") !== null`)
+			browser.Until[bool](each, t, `document.querySelector("li.row:nth-of-type(9)") !== null || document.querySelector(".map")?.dataset.map`)
 			bare(each, t)
 			browser.Screenshot(each, t, name+"-"+look.name)
 			if wide := browser.Eval[int64](each, t, `document.documentElement.scrollWidth`); wide > look.Width {

@@ -37,6 +37,23 @@ export class Api {
     return this.#send("GET", `/v1/orders/${encodeURIComponent(id)}`);
   }
 
+  // told is an order with how it came to its state.
+  told(id) {
+    return this.#send("GET", `/v1/orders/${encodeURIComponent(id)}?history=true`);
+  }
+
+  position(id) {
+    return this.#send("GET", `/v1/orders/${encodeURIComponent(id)}/position`);
+  }
+
+  reassign(id) {
+    return this.#send("POST", `/v1/orders/${encodeURIComponent(id)}/reassign`);
+  }
+
+  resetCode(id) {
+    return this.#send("POST", `/v1/orders/${encodeURIComponent(id)}/delivery-code/reset`);
+  }
+
   counts() {
     return this.#send("GET", "/v1/orders/counts");
   }

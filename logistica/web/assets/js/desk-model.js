@@ -6,8 +6,10 @@
 // the POST that caused it; both arrivals are kept by order id and the later one
 // joins them.
 import { Bounded } from "./bounded.js";
+import { FleetModel, located } from "./fleet-model.js";
 import { fromApi, fromEvent, isCreated, merge, newestFirst } from "./order.js";
 import { newKey, Problem } from "./api.js";
+import { Wanted } from "./wanted.js";
 
 const page = 50;
 const grace = 1000; // ms that an unknown new order waits for an answer in flight
@@ -27,6 +29,9 @@ export class DeskModel {
     this.evicted = false;
     this.counts = null; // state -> how many, from the read model
     this.stats = { count: 0, sum: 0 };
+    this.cards = new Bounded(1000); // courier's id -> name and vehicle
+    this.wanted = new Wanted((id) => this.refresh(id));
+    this.fleet = new FleetModel({ read: (id) => this.wanted.ask(id), locate: (id) => api.position(id) });
   }
 
   // --- creating
@@ -99,7 +104,7 @@ export class DeskModel {
   // --- changing status
 
   async move(id, to, reason = "") {
-    const order = this.orders.get(id);
+    const order = this.find(id);
     if (!order || this.moves.get(id)?.status === "sending") return;
     const move = { to, status: "sending", problem: null };
     this.#setMove(id, move);
@@ -107,7 +112,23 @@ export class DeskModel {
     try {
       const answer = fromApi(await this.api.move(id, body, newKey()));
       this.#setMove(id, { ...move, status: "accepted", version: answer.version });
-      this.#take(answer);
+      this.#hear(answer);
+      this.#settle(id, answer);
+    } catch (problem) {
+      await this.#refused(id, move, asProblem(problem));
+    }
+    this.changed();
+  }
+
+  // reassign has the courier let go. The order goes back when it hears of that,
+  // so it is shown where it is until then.
+  async reassign(id) {
+    if (!this.find(id) || ["sending", "accepted"].includes(this.moves.get(id)?.status)) return;
+    const move = { to: "CREATED", letsGo: true, status: "sending", problem: null };
+    this.#setMove(id, move);
+    try {
+      const { version } = await this.api.reassign(id);
+      this.#setMove(id, { ...move, status: "accepted", version: version + 1 });
       this.#settle(id);
     } catch (problem) {
       await this.#refused(id, move, asProblem(problem));
@@ -115,11 +136,17 @@ export class DeskModel {
     this.changed();
   }
 
+  // resetCode lets the courier try the delivery code again.
+  async resetCode(id) {
+    this.#hear(fromApi(await this.api.resetCode(id)));
+    this.changed();
+  }
+
   async #refused(id, move, problem) {
     this.#setMove(id, { ...move, status: "refused", problem });
     this.said({ what: "refused", problem });
     // Somebody else moved it, or the answer was lost: the API knows which.
-    await this.api.order(id).then((o) => this.#take(fromApi(o)), () => {});
+    await this.refresh(id).catch(() => {});
   }
 
   dismiss(id) {
@@ -133,24 +160,45 @@ export class DeskModel {
   }
 
   // settle ends a change once its event has come back over the stream.
-  #settle(id) {
-    const move = this.moves.get(id);
-    if (move?.status !== "accepted" || (this.orders.get(id)?.seen ?? 0) < move.version) return;
+  #settle(id, said) {
+    const move = this.moves.get(id), order = this.find(id) ?? said;
+    if (move?.status !== "accepted" || (order?.seen ?? 0) < move.version) return;
     this.moves.delete(id);
-    this.said({ what: "moved", id, to: move.to });
+    this.said({ what: "moved", id, to: move.letsGo ? order.state : move.to });
   }
 
   // --- hearing
 
+  // event says whether it was one of an order: where couriers are changes no count.
   event(event) {
     const arrived = this.now();
+    if (this.fleet.hear(event)) {
+      this.changed();
+      return false;
+    }
     const said = fromEvent(event);
-    if (!said?.id) return;
+    if (!said?.id) return false;
     if (isCreated(event)) this.#heardCreated(said.id, arrived);
-    if (isCreated(event) || this.orders.has(said.id)) this.#take(said);
-    else this.orphans.set(said.id, mergeOrphan(this.orphans.get(said.id), said));
-    this.#settle(said.id);
+    if (isCreated(event)) this.#take(said);
+    else this.#hear(said);
+    if (said.courier && !this.cards.has(said.courier.id)) this.wanted.ask(said.id, said.courier.id);
+    this.#settle(said.id, said);
     this.changed();
+    return true;
+  }
+
+  // hear takes what is said of an order that the list may not hold.
+  #hear(said) {
+    if (this.orders.has(said.id)) return this.#take(said);
+    if (!said.full) this.orphans.set(said.id, merge(this.orphans.get(said.id), said));
+    this.#meet(said);
+    this.fleet.take(said);
+    return undefined;
+  }
+
+  // meet learns a courier's name, which no event tells.
+  #meet({ full, courier }) {
+    if (full && courier?.id && (courier.name || !this.cards.has(courier.id))) this.cards.set(courier.id, courier);
   }
 
   #heardCreated(id, arrived) {
@@ -163,8 +211,15 @@ export class DeskModel {
   #take(order) {
     const merged = merge(this.orders.get(order.id), order);
     const orphan = this.orphans.get(order.id);
-    this.orders.set(order.id, orphan ? merge(merged, orphan) : merged);
+    const now = orphan ? merge(merged, orphan) : merged;
+    this.orders.set(order.id, now);
     this.orphans.delete(order.id);
+    this.#meet(order);
+    this.fleet.take(now);
+  }
+
+  find(id) {
+    return this.orders.get(id) ?? this.fleet.orders.get(id);
   }
 
   // --- reading
@@ -172,13 +227,36 @@ export class DeskModel {
   // snapshot reads the newest page anew. After a reset the stream will not
   // repeat what was missed, so a creation already answered is no longer waited for.
   async snapshot({ lost = false } = {}) {
-    const since = this.now();
+    const since = this.now(), known = this.fleet.known();
     const { orders, next_cursor } = await this.api.orders({ state: this.filter, limit: page });
+    if (lost) this.fleet.forget(known);
     for (const order of orders) this.#take(fromApi(order));
     this.cursor = next_cursor ?? "";
     this.evicted = false;
     if (lost) this.#stopWaiting(since);
     this.changed();
+    this.fleet.look().then(this.changed);
+  }
+
+  // refresh reads one order anew.
+  async refresh(id) {
+    this.#hear(fromApi(await this.api.order(id)));
+    this.changed();
+  }
+
+  // told reads an order with what happened to it.
+  async told(id) {
+    const { history = [], ...order } = await this.api.told(id);
+    this.#hear(fromApi(order));
+    this.changed();
+    return { order: fromApi(order), history };
+  }
+
+  // locate reads where an order's courier is and when it is expected at the door.
+  async locate(id) {
+    const { eta, ...fix } = await this.api.position(id);
+    this.fleet.hear({ type: located, data: { order_id: id, ...fix } });
+    return eta;
   }
 
   #stopWaiting(since) {
@@ -243,7 +321,7 @@ export class DeskModel {
 
   shownState(order) {
     const move = this.moves.get(order.id);
-    return move && move.status !== "refused" ? move.to : order.state;
+    return move && move.status !== "refused" && !move.letsGo ? move.to : order.state;
   }
 
   // view is the rows to show, newest first; what falls out of the window is
@@ -262,7 +340,12 @@ export class DeskModel {
 
   #row(order) {
     const mine = this.mine.get(order.id);
-    return { key: mine?.key ?? order.id, order, mine, move: this.moves.get(order.id) };
+    return { key: mine?.key ?? order.id, order, mine, move: this.moves.get(order.id), card: this.card(order) };
+  }
+
+  // card is who carries an order, as far as that is known.
+  card({ courier }) {
+    return courier && (this.cards.get(courier.id) ?? courier);
   }
 
   #forget(id, shown) {
@@ -279,5 +362,3 @@ export class DeskModel {
 }
 
 const asProblem = (e) => (e instanceof Problem ? e : new Problem(0, { detail: String(e?.message ?? e) }));
-
-const mergeOrphan = (old, said) => (old && old.version >= said.version ? old : said);

@@ -3,11 +3,13 @@ import { html, render, useEffect, useMemo, useReducer, useState } from "./lib.js
 import { Api } from "./api.js";
 import { Ask } from "./ask.js";
 import { DeskModel } from "./desk-model.js";
+import { Fleet } from "./fleet-map.js";
 import { explain, LanguageSwitch, useLanguage, WithLanguage } from "./i18n.js";
 import { forget, keep, KeyEntry, takeKey } from "./key.js";
 import { listen } from "./stream.js";
 import { OrderForm } from "./order-form.js";
 import { CreationRow, OrderRow } from "./order-row.js";
+import { OrderSheet } from "./order-sheet.js";
 import { Brand, Connection, SkipLink, Still } from "./parts.js";
 import { isGrave } from "./states.js";
 import { shortId } from "./format.js";
@@ -71,7 +73,11 @@ function useDesk(session) {
       headers: { Authorization: `Bearer ${session.key}` },
       onConnection: setConnection,
       onSnapshot: () => { read({ lost: true }); count(); },
-      onEvent: (event) => { model.event(event); count(); complete(); },
+      onEvent: (event) => {
+        if (!model.event(event)) return;
+        count();
+        complete();
+      },
     });
     read();
     count();
@@ -85,16 +91,22 @@ function useDesk(session) {
 
 function Desk({ session, onLeave }) {
   const { model, connection, said, problem, read } = useDesk(session);
+  const { t } = useLanguage();
   const [asked, setAsked] = useState(null);
+  const [opened, setOpened] = useState("");
   const act = useMemo(() => ({
+    open: setOpened,
     move: (order, to) => (isGrave(to) ? setAsked({ order, to }) : model.move(order.id, to)),
+    reassign: (order) => setAsked({ order }),
     dismiss: (id) => model.dismiss(id),
     retry: (key) => model.retry(key),
     discard: (key) => model.discard(key),
   }), []);
   const answer = (given) => {
     setAsked(null);
-    if (given) model.move(asked.order.id, asked.to, given.reason);
+    if (!given) return;
+    if (asked.to) model.move(asked.order.id, asked.to, given.reason);
+    else model.reassign(asked.order.id);
   };
   return html`<${SkipLink} />
     <${Header} name=${session.name} faults=${session.sets_faults} connection=${connection} stats=${model.stats} onLeave=${() => onLeave()} />
@@ -102,11 +114,19 @@ function Desk({ session, onLeave }) {
       <${Panel} onCreate=${(body) => model.create(body)} />
       <div class="desk-main">
         <${StateStrip} counts=${model.counts} filter=${model.filter} onFilter=${(s) => model.select(s).catch(() => {})} />
+        <${Fleet} model=${model} onOpen=${setOpened} />
         <${List} model=${model} problem=${problem} onAgain=${() => read()} act=${act} />
       </div>
     </main>
-    ${asked && html`<${Ask} ...${asked} onAnswer=${answer} />`}
+    ${opened && html`<${OrderSheet} key=${opened} id=${opened} model=${model} act=${act} onClose=${() => setOpened("")} />`}
+    ${asked && html`<${Ask} ...${question(t, asked)} onAnswer=${answer} />`}
     <${Announcer} said=${said} />`;
+}
+
+function question(t, { order, to }) {
+  const id = shortId(order.id);
+  if (to) return { title: t("ask.title", { state: t(`do.${to}`), id }), reasoned: true };
+  return { title: t("desk.reassign.ask", { id }), why: t("desk.reassign.why"), yes: t("desk.reassign.yes") };
 }
 
 function Header({ name, faults, connection, stats, onLeave }) {
@@ -156,9 +176,9 @@ function List({ model, problem, onAgain, act }) {
 // Row is drawn anew only when its own order changed: events come by the hundred.
 function Row({ row, state, act }) {
   const { language } = useLanguage();
-  const { order, mine, move } = row;
-  return html`<${Still} on=${[order, mine, move, state, language]}
-    draw=${() => html`<${OrderRow} order=${order} mine=${mine} move=${move} state=${state} act=${act} />`} />`;
+  const { order, mine, move, card } = row;
+  return html`<${Still} on=${[order, mine, move, card, state, language]}
+    draw=${() => html`<${OrderRow} order=${order} mine=${mine} move=${move} card=${card} state=${state} act=${act} />`} />`;
 }
 
 function More({ model }) {

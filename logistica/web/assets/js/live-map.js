@@ -12,24 +12,44 @@ const stale = 120_000; // ms after which its marker fades
 
 export const ageOf = (fix) => Date.now() - (instant(fix?.fix_time)?.getTime() ?? 0);
 
+const old = (fix) => ageOf(fix) > stale;
+
+// LiveMap is one order's map.
 export function LiveMap({ pickup, dropoff, position }) {
+  const places = [{ kind: "pickup", ...pickup }, { kind: "dropoff", ...dropoff }].filter(isPlace);
+  const fixes = isPlace(position) ? [{ id: "", fix: position, stale: old(position) }] : [];
+  return html`<${Chart} places=${places.map(({ kind, lat, lng }) => ({ kind, lat, lng }))} fixes=${fixes} />`;
+}
+
+// FleetMap is the map of many orders: [{id, name, pickup, dropoff, position}].
+// A place that several share is drawn once.
+export function FleetMap({ rides, onPick }) {
+  const places = new Map();
+  for (const { id, pickup, dropoff } of rides) {
+    for (const [kind, place] of [["pickup", pickup], ["dropoff", dropoff]]) {
+      if (isPlace(place)) places.set(`${kind} ${place.lat} ${place.lng}`, { id, kind, lat: place.lat, lng: place.lng });
+    }
+  }
+  const fixes = rides.filter((r) => isPlace(r.position)).map(({ id, name, position }) => ({ id, name, fix: position, stale: old(position) }));
+  return html`<${Chart} places=${[...places.values()]} fixes=${fixes} calm onPick=${onPick} />`;
+}
+
+function Chart({ places, fixes, calm = false, onPick = null }) {
   const { t } = useLanguage();
   const box = useRef(null), marks = useRef(null), view = useRef(null);
   const [, draw] = useReducer((n) => n + 1, 0);
   useSeconds(10);
   useEffect(() => {
-    view.current = new MapView(box.current, marks.current, draw);
+    view.current = new MapView(box.current, marks.current, { onChange: draw, onPick, calm });
     return () => view.current.remove();
   }, []);
   useEffect(() => {
-    const places = [{ kind: "pickup", ...pickup }, { kind: "dropoff", ...dropoff }];
-    view.current.setPlaces(places.filter(isPlace).map(({ kind, lat, lng }) => ({ kind, lat, lng })));
-  }, [pickup?.lat, pickup?.lng, dropoff?.lat, dropoff?.lng]);
-  const old = Boolean(position) && ageOf(position) > stale;
-  useEffect(() => view.current.setFix(isPlace(position) ? position : null, old), [position, old]);
+    view.current.setPlaces(places);
+    view.current.setFixes(fixes);
+  });
   const { kind, touched } = view.current ?? {};
   const button = (text, label, press, more) => html`<button type="button" class="icon" aria-label=${label} title=${label} onClick=${press} ...${more}>${text}</button>`;
-  return html`<div class="map" role="group" aria-label=${t("map.title")} data-map=${kind ?? ""}>
+  return html`<div class="map ${calm ? "map-fleet" : ""}" role="group" aria-label=${t("map.title")} data-map=${kind ?? ""}>
     <div class="map-box" ref=${box} aria-hidden="true"></div>
     <div class="map-marks" ref=${marks} aria-hidden="true"></div>
     ${kind === "none" ? html`<p class="map-none">${t("map.none")}</p>` : html`<div class="map-tools">

@@ -11,9 +11,11 @@ const noLibrary = (e) => console.warn("The map is drawn without WebGL:", e?.mess
 
 export class MapView {
   // box gets the base, marks the markers. onChange is called when kind or
-  // touched changed.
-  constructor(box, marks, onChange) {
-    Object.assign(this, { box, marks, onChange, places: [], glide: null, elements: new Map(), names: [], base: null });
+  // touched changed, onPick with the id of a courier that was clicked on. A calm
+  // map moves only for what would lie outside: where orders come and go, it
+  // would never stand still.
+  constructor(box, marks, { onChange, onPick = null, calm = false }) {
+    Object.assign(this, { box, marks, onChange, onPick, calm, places: [], couriers: new Map(), elements: new Map(), names: [], base: null });
     this.kind = ""; // gl or svg, once it can be seen; "none" where not even the streets came
     this.touched = false; // the visitor chose the view: it is theirs
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -56,23 +58,29 @@ export class MapView {
     this.onChange();
   }
 
-  // setPlaces shows pickup and dropoff: [{kind, lat, lng}].
+  // setPlaces shows where orders come from and go to: [{id, kind, lat, lng}].
   setPlaces(places) {
-    const before = JSON.stringify(this.places);
+    const before = this.places;
     this.places = places;
-    if (JSON.stringify(places) !== before) this.#frameAll(false);
+    if (JSON.stringify(places) === JSON.stringify(before)) return;
+    if (!this.calm || !before.length || places.some((p) => this.#outOfView(p))) this.#frameAll(this.calm && before.length > 0);
+    this.#ask();
   }
 
-  // setFix shows where the courier is, or nobody where fix is null.
-  setFix(fix, stale) {
-    if (!fix) this.glide = null;
-    else {
-      const first = !this.glide;
-      this.glide ??= new Glide({ still: this.still.matches });
-      this.glide.take(fix, performance.now());
-      if (first || this.#outOfView(fix)) this.#frameAll(!first);
+  // setFixes shows where couriers are, and nobody else: [{id, fix, stale, name}].
+  setFixes(fixes) {
+    const shown = new Set(fixes.map((f) => f.id));
+    for (const id of this.couriers.keys()) if (!shown.has(id)) this.couriers.delete(id);
+    let frame = false, gently = this.calm;
+    for (const { id, fix, ...more } of fixes) {
+      const first = !this.couriers.has(id);
+      const courier = this.couriers.get(id) ?? { glide: new Glide({ still: this.still.matches }) };
+      this.couriers.set(id, { ...courier, ...more });
+      courier.glide.take(fix, performance.now());
+      if ((first && !this.calm) || this.#outOfView(fix)) frame = true;
+      gently ||= !first;
     }
-    this.stale = stale;
+    if (frame) this.#frameAll(gently);
     this.#ask();
   }
 
@@ -101,7 +109,7 @@ export class MapView {
   }
 
   #frameAll(gently) {
-    const all = [...this.places, ...(this.glide ? [this.glide.fix] : [])];
+    const all = [...this.places, ...[...this.couriers.values()].map((c) => c.glide.fix)];
     if (this.base && !this.touched && all.length) this.base.fit(around(all), gently && !this.still.matches);
     this.#ask();
   }
@@ -119,31 +127,31 @@ export class MapView {
     this.asked = requestAnimationFrame((now) => {
       this.asked = 0;
       this.#draw(now);
-      if (this.glide?.moving(now)) this.#ask();
+      for (const { glide } of this.couriers.values()) if (glide.moving(now)) return this.#ask();
     });
   }
 
   #draw(now) {
     if (!this.base || this.gone) return;
-    const shown = new Map(this.places.map((p) => [p.kind, p]));
-    if (this.glide) shown.set("courier", this.glide.at(now));
-    for (const [kind, element] of this.elements) if (!shown.has(kind)) { element.remove(); this.elements.delete(kind); }
+    const shown = new Map(this.places.map((p) => [`${p.kind} ${p.id ?? ""}`, { place: p, kind: p.kind }]));
+    for (const [id, { glide, ...more }] of this.couriers) shown.set(`courier ${id}`, { place: glide.at(now), kind: "courier", id, ...more });
+    for (const [key, element] of this.elements) if (!shown.has(key)) { element.remove(); this.elements.delete(key); }
     const taken = [];
-    for (const [kind, place] of shown) taken.push(this.#mark(kind, place));
+    for (const [key, mark] of shown) taken.push(this.#mark(key, mark));
     this.#nameDistricts(taken);
   }
 
-  #mark(kind, place) {
-    if (!this.elements.has(kind)) this.elements.set(kind, this.#element(`map-mark map-mark-${kind}`));
-    const element = this.elements.get(kind), at = this.base.project(place);
+  #mark(key, { kind, place, id, name, stale }) {
+    if (!this.elements.has(key)) this.elements.set(key, this.#element(`map-mark map-mark-${kind}`, "", id));
+    const element = this.elements.get(key), at = this.base.project(place);
     put(element, at);
-    if (kind === "courier") {
-      element.classList.toggle("is-stale", Boolean(this.stale));
-      element.classList.toggle("has-heading", place.heading !== null);
-      element.dataset.at = `${place.lat.toFixed(5)},${place.lng.toFixed(5)}`;
-      if (place.heading !== null) element.style.setProperty("--heading", `${place.heading.toFixed(1)}deg`);
-    }
-    return { x: at.x, y: at.y, w: 40, h: 40 };
+    if (kind !== "courier") return { ...at, w: 40, h: 40 };
+    element.classList.toggle("is-stale", Boolean(stale));
+    element.classList.toggle("has-heading", place.heading !== null);
+    element.dataset.at = `${place.lat.toFixed(5)},${place.lng.toFixed(5)}`;
+    if (place.heading !== null) element.style.setProperty("--heading", `${place.heading.toFixed(1)}deg`);
+    if (name && element.textContent !== name) element.replaceChildren(label(name));
+    return { x: at.x, y: at.y + (name ? 10 : 0), w: Math.max(40, (name?.length ?? 0) * 7 + 12), h: name ? 60 : 40 };
   }
 
   // nameDistricts leaves out what would lie over another name, a marker or the rim.
@@ -159,13 +167,24 @@ export class MapView {
     }
   }
 
-  #element(className, text = "") {
+  #element(className, text = "", id = "") {
     const element = document.createElement("div");
     element.className = className;
     element.textContent = text;
+    if (id && this.onPick) {
+      element.classList.add("is-picked"); // for a mouse; the list beside the map is for everybody
+      element.dataset.order = id;
+      element.addEventListener("click", () => this.onPick(id));
+    }
     this.marks.append(element);
     return element;
   }
+}
+
+function label(name) {
+  const span = document.createElement("span");
+  span.textContent = name;
+  return span;
 }
 
 function put(element, { x, y }) {

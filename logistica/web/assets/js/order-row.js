@@ -4,15 +4,19 @@ import { explain, useLanguage } from "./i18n.js";
 import { shortId } from "./format.js";
 import { choices, isGrave } from "./states.js";
 import { Age, Chip } from "./parts.js";
+import { RideLine } from "./ride-line.js";
 
-export function OrderRow({ order, mine, move, state, act }) {
+// A click anywhere in the row opens the order's details; its number is the button
+// that does so for everybody else.
+export function OrderRow({ order, mine, move, state, card, act }) {
   const { t, f } = useLanguage();
-  const id = shortId(order.id);
-  return html`<li class="row" data-id=${order.id} data-state=${state} data-ms=${mine?.ms ?? undefined}>
-    <div class="c-id"><b class="mono" title=${order.id}>${id}</b><${Age} at=${order.created_at} /></div>
+  const id = shortId(order.id), open = (e) => e.target.closest("button, a, .row-note") || getSelection()?.isCollapsed === false || act.open(order.id);
+  return html`<li class="row is-order" data-id=${order.id} data-state=${state} data-ms=${mine?.ms ?? undefined} onClick=${open}>
+    <div class="c-id"><button type="button" class="open mono" title=${order.id} aria-haspopup="dialog" aria-label=${t("desk.open", { id })} onClick=${() => act.open(order.id)}>${id}</button><${Age} at=${order.created_at} /></div>
     <div class="c-items"><${Items} items=${order.items} /><small><${Where} order=${order} /></small></div>
     <div class="c-total num">${f.money(order.total ?? 0, order.currency)}</div>
     <div class="c-state"><${Chip} state=${state} pending=${move && move.status !== "refused"} /><${Timing} mine=${mine} /></div>
+    <${RideLine} order=${order} card=${card} letsGo=${move?.letsGo && move.status !== "refused"} />
     <div class="c-act" role="group" aria-label=${t("row.actions", { id })}>
       <div class="steps"><${Actions} order=${order} state=${state} move=${move} act=${act} /></div><${Track} order=${order} id=${id} />
     </div>
@@ -61,9 +65,9 @@ function Timing({ mine }) {
 
 // Actions keeps the step forward in one button through all states, so that the
 // keyboard's focus stays on it. A held key or a double click is one step.
-function Actions({ order, state, move, act }) {
+export function Actions({ order, state, move, act }) {
   const { t } = useLanguage();
-  const busy = move?.status === "sending";
+  const busy = move?.status === "sending" && !move.letsGo;
   const steps = choices(state, state === order.state ? order.allowed : undefined);
   if (!steps.length) return html`<span class="muted">${t("row.none")}</span>`;
   return steps.map((to, i) => {
@@ -78,7 +82,7 @@ function once(e) {
   if (e.repeat) e.preventDefault();
 }
 
-function Track({ order, id }) {
+export function Track({ order, id }) {
   const { t } = useLanguage();
   const href = trackingPath(order);
   if (!href) return null;
@@ -93,7 +97,7 @@ function trackingPath(order) {
   return null;
 }
 
-function Refusal({ order, problem, act }) {
+export function Refusal({ order, problem, act }) {
   const { t } = useLanguage();
   const names = problem.allowed?.map((s) => t(`state.${s}`)).join(", ");
   return html`<p class="row-note"><b class="bad">${t("row.refused")}.</b> ${explain(t, problem)}

@@ -30,13 +30,23 @@ const tones = {
   DELIVERED: "done", CANCELLED: "off", FAILED: "bad", RETURNING: "wait", RETURNED: "off",
 };
 
+const searching = new Set(["CREATED", "ASSIGNING", "UNASSIGNABLE"]);
+const reassignable = new Set(["ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"]);
+const returning = new Set(["FAILED", "RETURNING"]);
 const ends = new Set(["DELIVERED", "CANCELLED", "RETURNED"]);
 const grave = new Set(["CANCELLED", "FAILED", "UNASSIGNABLE"]);
 
 export const allowedFrom = (state) => next[state] ?? [];
 export const tone = (state) => tones[state] ?? "off";
 export const isEnd = (state) => ends.has(state);
+export const isSearching = (state) => searching.has(state);
+export const isOut = (state) => state in tones && !searching.has(state) && !ends.has(state); // a courier has it
+export const isReassignable = (state) => reassignable.has(state); // a courier has it, and not yet the goods
+export const isReturning = (state) => returning.has(state);
 export const isGrave = (state) => grave.has(state);
+
+// target is the place the courier is on the way to.
+export const target = (state) => (reassignable.has(state) || returning.has(state) ? "pickup" : "dropoff");
 
 // choices puts the step forward first: that is the button a desk presses all day.
 export function choices(state, allowed) {

@@ -1,7 +1,7 @@
 // What a tracking page knows of its one order.
 import { instant } from "./format.js";
 import { isNewer } from "./glide.js";
-import { isEnd, path } from "./states.js";
+import { isEnd, isSearching, path } from "./states.js";
 
 const located = "logistica.couriers.CourierLocationUpdated";
 
@@ -22,7 +22,7 @@ export function step(order, event) {
 
 // moved takes a position: the newest by the time the courier was there.
 function moved(order, position) {
-  if (isEnd(order.state) || searching.has(order.state) || !isNewer(position, order.position)) return order;
+  if (isEnd(order.state) || isSearching(order.state) || !isNewer(position, order.position)) return order;
   return { ...order, position };
 }
 
@@ -30,11 +30,9 @@ function moved(order, position) {
 // is nowhere, and where a courier goes after the last one is nobody's business.
 function without(order) {
   if (isEnd(order.state)) return { ...order, position: undefined, eta: undefined, pickup_eta: undefined, courier: undefined, delivery_code: undefined };
-  if (searching.has(order.state)) return { ...order, position: undefined, eta: undefined, pickup_eta: undefined, courier: undefined };
+  if (isSearching(order.state)) return { ...order, position: undefined, eta: undefined, pickup_eta: undefined, courier: undefined };
   return order;
 }
-
-const searching = new Set(["CREATED", "ASSIGNING", "UNASSIGNABLE"]);
 
 // newer keeps the page from going back: a snapshot may be read before an event
 // and answered after it. A position that came by itself may be ahead of it too.
@@ -44,11 +42,6 @@ export function newer(old, read) {
   const position = read.courier && !isNewer(read.position, old.position) ? old.position : read.position;
   return without({ ...read, position });
 }
-
-// target is the place the courier is on the way to.
-const returning = new Set(["FAILED", "RETURNING"]);
-const picking = new Set(["ASSIGNED", "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT"]);
-export const target = (state) => (picking.has(state) || returning.has(state) ? "pickup" : "dropoff");
 
 // done is the steps taken, without the detours: where the search for a courier
 // began anew, the customer sees the latest search only.

@@ -8,8 +8,8 @@ import { Eta } from "./eta.js";
 import { LiveMap, Whereabouts } from "./live-map.js";
 import { listen } from "./stream.js";
 import { Brand, Connection, SkipLink } from "./parts.js";
-import { isEnd, path, tone } from "./states.js";
-import { ahead, done, isLate, isPosition, newer, step, target } from "./track-model.js";
+import { isEnd, path, target, tone } from "./states.js";
+import { ahead, done, isLate, isPosition, newer, step } from "./track-model.js";
 import { throttle } from "./throttle.js";
 
 const token = decodeURIComponent(location.pathname.split("/")[2] ?? "");
