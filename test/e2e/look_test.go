@@ -79,12 +79,13 @@ func tally(states map[string]string) map[string]int {
 	return n
 }
 
-// bare takes away the room for a scrollbar, which a phone has not and a picture
-// does without.
+// bare goes to the top and takes away the room for a scrollbar, which a phone has
+// not and a picture does without.
 func bare(page context.Context, t *testing.T) {
 	t.Helper()
 	browser.Eval[bool](page, t, `new Promise((drawn) => {
 		document.documentElement.style.scrollbarGutter = "auto";
+		scrollTo(0, 0);
 		requestAnimationFrame(() => requestAnimationFrame(() => drawn(true)));
 	})`)
 }
