@@ -122,6 +122,7 @@ func onTheWay(f *fake) (token string) {
 
 func inspect(ctx context.Context, t *testing.T, v view, name string) {
 	t.Helper()
+	browser.Eval[bool](ctx, t, `scrollTo(0, 0), true`) // or what sticks to the top lies lower
 	browser.Screenshot(ctx, t, name)
 	readable(ctx, t, v, name)
 }

@@ -100,9 +100,9 @@ func TestDetailsTellAllOfAnOrder(t *testing.T) {
 	browser.Click(ctx, t, "[data-reset]")
 	browser.Until[bool](ctx, t, `!document.querySelector("[data-reset]")`)
 	f.with(func() { f.move(f.orders[firstOrder], "PICKUP_ONGOING") }) // and goes on as it happens
-	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="PICKUP_ONGOING"] .history [data-state="PICKUP_ONGOING"]') !== null`)
+	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="PICKUP_ONGOING"] .chip:not(.is-pending)') && document.querySelector('.sheet .history [data-state="PICKUP_ONGOING"]') !== null`)
 	browser.Click(ctx, t, `.sheet button[data-to="ARRIVED_AT_MERCHANT"]`)
-	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="ARRIVED_AT_MERCHANT"]') !== null`)
+	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="ARRIVED_AT_MERCHANT"] .chip:not(.is-pending)') !== null`)
 }
 
 func TestDetailsWorkByKeyboardAndGiveTheFocusBack(t *testing.T) {
@@ -143,7 +143,7 @@ func TestOrderIsGivenToAnotherCourier(t *testing.T) {
 }
 
 func TestDetailsSayWhyNobodyTookAnOrderAndSearchAgain(t *testing.T) {
-	ctx, f, _ := openDesk(t)
+	ctx, f, _ := openDesk(t, browser.NoWebGL)
 	f.with(func() {
 		f.make("k", map[string]any{"items": feast, "pickup": pickup, "dropoff": dropoff})
 		f.move(f.orders[firstOrder], "UNASSIGNABLE")
@@ -152,7 +152,7 @@ func TestDetailsSayWhyNobodyTookAnOrderAndSearchAgain(t *testing.T) {
 	browser.Click(ctx, t, "li.row .open")
 	browser.Until[bool](ctx, t, `document.querySelector(".sheet [data-why]")?.textContent.includes("No courier was free in time.")`)
 	browser.Click(ctx, t, `.sheet button[data-to="CREATED"]`)
-	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="CREATED"]') && !document.querySelector("[data-why]")`)
+	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="CREATED"] .chip:not(.is-pending)') && !document.querySelector("[data-why]")`)
 	browser.Click(ctx, t, `.sheet button[data-to="CANCELLED"]`)
 	browser.Click(ctx, t, `dialog.ask [data-yes]`)
 	browser.Until[bool](ctx, t, `document.querySelector('.sheet[data-state="CANCELLED"]') !== null`)

@@ -38,7 +38,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 	for state, n := range tally(states) {
 		browser.Until[bool](desk, t, fmt.Sprintf(`document.querySelector('[data-filter=%q] b')?.textContent === "%d"`, state, n))
 	}
-	browser.Until[bool](desk, t, `document.querySelectorAll("a.track-link").length === `+jsonText(len(ids)))
+	browser.Until[bool](desk, t, `document.querySelectorAll("li.row a.track-link").length === `+jsonText(len(ids)))
 	browser.Until[bool](desk, t, `document.getAnimations().every((a) => a.effect.getTiming().iterations === Infinity)`)
 	picture(desk, t, "desk")
 
@@ -46,7 +46,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 	browser.As(page, t, browser.Look{Width: 440, Height: 860, Locale: "en-US", Zone: "America/Sao_Paulo"})
 	browser.Do(page, t, chromedp.Reload())
 	live(page, t)
-	browser.Until[bool](page, t, `document.querySelector(".map")?.dataset.map`)
+	browser.Until[bool](page, t, `Boolean(document.querySelector(".map")?.dataset.map)`)
 	picture(page, t, "track")
 
 	for _, look := range []struct {
@@ -61,7 +61,7 @@ func TestDayOfOrdersFitsEveryLook(t *testing.T) {
 			browser.As(each, t, look.Look)
 			browser.Do(each, t, chromedp.Reload())
 			live(each, t)
-			browser.Until[bool](each, t, `document.querySelector("li.row:nth-of-type(9)") !== null || document.querySelector(".map")?.dataset.map`)
+			browser.Until[bool](each, t, `document.querySelector("li.row:nth-of-type(9)") !== null || Boolean(document.querySelector(".map")?.dataset.map)`)
 			bare(each, t)
 			browser.Screenshot(each, t, name+"-"+look.name)
 			if wide := browser.Eval[int64](each, t, `document.documentElement.scrollWidth`); wide > look.Width {
@@ -79,12 +79,13 @@ func tally(states map[string]string) map[string]int {
 	return n
 }
 
-// bare takes away the room for a scrollbar, which a phone has not and a picture
-// does without.
+// bare goes to the top and takes away the room for a scrollbar, which a phone has
+// not and a picture does without.
 func bare(page context.Context, t *testing.T) {
 	t.Helper()
 	browser.Eval[bool](page, t, `new Promise((drawn) => {
 		document.documentElement.style.scrollbarGutter = "auto";
+		scrollTo(0, 0);
 		requestAnimationFrame(() => requestAnimationFrame(() => drawn(true)));
 	})`)
 }

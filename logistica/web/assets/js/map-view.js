@@ -157,6 +157,7 @@ export class MapView {
   // nameDistricts leaves out what would lie over another name, a marker or the rim.
   #nameDistricts(taken) {
     const w = this.box.clientWidth, h = this.box.clientHeight;
+    taken.push({ x: w - 28, y: 52, w: 56, h: 104 }); // the buttons
     for (const { element, name, ...place } of this.names) {
       const at = this.base.project(place), own = { ...at, x: at.x, y: at.y, w: name.length * 6.5 + 16, h: 22 };
       const free = at.x > own.w / 2 && at.x < w - own.w / 2 && at.y > 14 && at.y < h - 30 && !taken.some((t) => overlaps(t, own));
