@@ -101,7 +101,7 @@ func (w *world) holdsCopies() {
 		w.t.Fatal(err)
 	}
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(DeadTopic(w.contract.Topic, w.group)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	seen := map[string]bool{}
 	for len(seen) < len(want) && ctx.Err() == nil {

@@ -47,7 +47,7 @@ func (w *world) untilDead(n int) []DeadKey {
 func (w *world) copies(n int) []*kgo.Record {
 	w.t.Helper()
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(DeadTopic(w.contract.Topic, w.group)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {

@@ -253,7 +253,7 @@ func (m *member) end(t testing.TB) {
 	m.stop()
 	select {
 	case <-m.done:
-	case <-time.After(40 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("Run did not return")
 	}
 	if m.err != nil {
@@ -265,7 +265,7 @@ func (m *member) end(t testing.TB) {
 // until waits for a condition of the world outside.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(90 * time.Second) // a loaded machine is slow
+	limit := time.After(3 * time.Minute) // a loaded machine is slow
 	for !cond() {
 		select {
 		case <-limit:

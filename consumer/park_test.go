@@ -92,7 +92,7 @@ func TestAParkedKeyIsTriedLessAndLess(t *testing.T) {
 	w.move("a")
 	w.until("it failed a few times", func() bool { k := w.parked(); return len(k) == 1 && k[0].Attempts >= 4 })
 	k := w.parked()[0]
-	if wait := time.Until(k.NextAt); wait > 800*time.Millisecond {
+	if wait := time.Until(k.NextAt); wait > quickRetry.Park<<k.Attempts {
 		t.Errorf("after %d attempts it waits %s more", k.Attempts, wait)
 	}
 	tr.mend()

@@ -186,7 +186,7 @@ func (w *world) exec(sql string, args ...any) {
 
 func (w *world) eventually(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(45 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for !cond() {
 		select {
 		case <-limit:

@@ -46,7 +46,7 @@ func newTarget(t testing.TB) *target {
 func (tg *target) stands(t testing.TB) {
 	t.Helper()
 	req := kmsg.NewPtrMetadataRequest()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if _, err := req.RequestWith(ctx, tg.cl); err != nil {
 		t.Fatalf("the broker no longer answers: %v", err)
@@ -68,7 +68,7 @@ func (tg *target) send(t testing.TB, raw []byte) []byte {
 	t.Helper()
 	c := tg.dial(t)
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(60 * time.Second)) // unpacking takes long under the race detector
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // unpacking takes long under the race detector
 	_, _ = c.Write(raw)
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(c, head); err != nil {
@@ -314,7 +314,7 @@ func TestRefusalsKeepTheirPlaceInThePipeline(t *testing.T) {
 	tg := newTarget(t)
 	c := tg.dial(t)
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	var raw []byte
 	f := kmsg.NewRequestFormatter()
 	const n = 50

@@ -123,7 +123,7 @@ func TestTransactionsAreRefusedInWords(t *testing.T) {
 	}
 	tx := client(t, b, kgo.TransactionalID("tx"))
 	if err := tx.BeginTransaction(); err == nil {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err = tx.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr()
 		if err == nil || ctx.Err() != nil {

@@ -96,7 +96,7 @@ func (w *world) waiting() (n int) {
 
 func (w *world) eventually(ok func() bool) {
 	w.t.Helper()
-	for late := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(late) {
 			w.t.Fatal("it does not come about")
 		}

@@ -30,7 +30,7 @@ func (w *world) committed(n int) []*kgo.Record {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	var out []*kgo.Record
 	for {
-		wait := 30 * time.Second
+		wait := 2 * time.Minute
 		if len(out) >= n {
 			wait = 500 * time.Millisecond
 		}

@@ -146,7 +146,7 @@ func (w *world) read(n int) []*kgo.Record {
 	var out []*kgo.Record
 	ids := map[string]bool{}
 	for {
-		wait := 20 * time.Second
+		wait := 2 * time.Minute
 		if len(ids) >= n {
 			wait = 150 * time.Millisecond
 		}
@@ -364,7 +364,7 @@ func (w *world) marked(n int) {
 
 func (w *world) eventually(cond func() (bool, string)) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

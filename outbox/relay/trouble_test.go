@@ -389,7 +389,7 @@ func TestStopIsShortWhileTheBrokerIsAway(t *testing.T) {
 	began := time.Now()
 	cancel()
 	must(t, <-done)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("stop took %s", took)
 	}
 	w.relay()

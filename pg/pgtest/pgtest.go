@@ -109,7 +109,7 @@ func startShared() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	s, err := local.Start(ctx, local.Config{Dir: dir, Binaries: binaries, Settings: map[string]string{
 		"fsync": "off", "full_page_writes": "off", "max_replication_slots": "100", "max_wal_senders": "100",
@@ -152,7 +152,7 @@ func (s server) drop(ctx context.Context, name string) error {
 }
 
 func (s server) do(ctx context.Context, work func(*pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.admin)
 	if err != nil {

@@ -37,7 +37,7 @@ func takeOver(t *testing.T, m mode) {
 		waits := active.log.count(standingBy)
 		killed := time.Now()
 		h.must(active.kill())
-		h.eventually(30*time.Second, func() (bool, string) {
+		h.eventually(2*time.Minute, func() (bool, string) {
 			d, ok := w.published(killed)
 			if ok {
 				took = append(took, d)
