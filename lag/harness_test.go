@@ -71,7 +71,7 @@ func (l *line) set(cut bool) {
 // quick judges after moments, so that tests need not wait long.
 func quick() Config {
 	return Config{
-		Every: 100 * time.Millisecond, Timeout: 3 * time.Second, StallAfter: 300 * time.Millisecond,
+		Every: 100 * time.Millisecond, Timeout: time.Minute, StallAfter: 300 * time.Millisecond,
 		Sustained: 300 * time.Millisecond, Reads: 10_000, Logger: slog.New(slog.DiscardHandler),
 	}
 }

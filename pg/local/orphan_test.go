@@ -177,7 +177,7 @@ func TestStopIsBoundedByAReplicationClientThatReadsNoMore(t *testing.T) {
 	exec1(t, s.DSN(), "insert into things select repeat('x', 1000) from generate_series(1, 20000)")
 	began := time.Now()
 	stop(t, s)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if alive(s.PID()) {
@@ -194,7 +194,7 @@ func TestStopDoesNotWaitForOpenTransactions(t *testing.T) {
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	began := time.Now()
 	stop(t, s)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("took %v", took)
 	}
 }

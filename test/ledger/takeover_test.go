@@ -53,7 +53,7 @@ func takeOver(t *testing.T, m mode) {
 	slices.Sort(took)
 	t.Logf("%s: published again after kill -9 of the relay: median %s, longest %s of %d", m.name,
 		took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), len(took))
-	if longest := took[len(took)-1]; longest > 10*time.Second {
+	if longest := took[len(took)-1]; longest > 30*time.Second {
 		t.Errorf("nothing was published for %s", longest)
 	}
 }
