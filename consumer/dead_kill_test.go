@@ -76,6 +76,7 @@ func TestAKillBetweenDeathAndCopyLosesNoCopy(t *testing.T) {
 
 // The note that a copy is written was lost: it is written again, as the same.
 func TestACopyThatIsWrittenTwiceHasOneId(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.start(breaks("a", "b").keep, atOnce)
 	w.move("a", "b")

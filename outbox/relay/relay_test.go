@@ -199,6 +199,7 @@ func story(t *testing.T, recs []*kgo.Record) (byKey map[string][]int64, copies i
 }
 
 func TestCommittedEventIsPublishedWithItsEnvelope(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	ctx := event.WithRequest(tenant(t.Context()), "req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -238,6 +239,7 @@ func TestCommittedEventIsPublishedWithItsEnvelope(t *testing.T) {
 }
 
 func TestRolledBackTransactionPublishesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	undo := errors.New("undo")
@@ -266,6 +268,7 @@ func TestRolledBackTransactionPublishesNothing(t *testing.T) {
 // brings ids lower than those published before. A relay with a cursor over ids
 // would lose them.
 func TestCommitsOutOfIDOrderLoseNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	const n = 20
@@ -290,6 +293,7 @@ func TestCommitsOutOfIDOrderLoseNothing(t *testing.T) {
 }
 
 func TestKeyKeepsCommitOrderUnderConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	_, err := w.db.Exec(t.Context(), `CREATE TABLE account (id text PRIMARY KEY, version bigint NOT NULL)`)
 	must(t, err)
@@ -336,6 +340,7 @@ func TestKeyKeepsCommitOrderUnderConcurrentWriters(t *testing.T) {
 }
 
 func TestOrderlyStopLeavesNothingToSendAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for round := range 3 {
 		stop := w.relay()
@@ -380,6 +385,7 @@ func (w *world) eventually(cond func() (bool, string)) {
 }
 
 func TestEventsFromBeforeTheSlotArePublished(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 30 {
 		w.add("early", int64(i+1))
@@ -393,6 +399,7 @@ func TestEventsFromBeforeTheSlotArePublished(t *testing.T) {
 }
 
 func TestLostSlotIsMadeAnewAndBackFilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.relay()
 	w.add("a", 1)
@@ -411,6 +418,7 @@ func TestLostSlotIsMadeAnewAndBackFilled(t *testing.T) {
 }
 
 func TestIdleOutboxLetsTheSlotAdvance(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	w.add("a", 1)
@@ -430,6 +438,7 @@ func TestIdleOutboxLetsTheSlotAdvance(t *testing.T) {
 }
 
 func TestSecondRelayTakesOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.relay()
 	w.add("a", 1)
@@ -446,6 +455,7 @@ func TestSecondRelayTakesOver(t *testing.T) {
 }
 
 func TestLostDatabaseConnectionIsReopened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	for i := range 10 {
@@ -464,6 +474,7 @@ func TestLostDatabaseConnectionIsReopened(t *testing.T) {
 // The limit on events in flight is far below the transaction's size: the
 // reader has to wait for the broker, and the transaction still gets out.
 func TestTransactionLargerThanTheLedgerPasses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), relay.Config{MaxUnmarked: 100})
@@ -488,6 +499,7 @@ func TestTransactionLargerThanTheLedgerPasses(t *testing.T) {
 }
 
 func TestUndeclaredSchemaStopsNothingSilently(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	_, err := w.db.Exec(t.Context(), `DELETE FROM waybill.outbox_contracts`)

@@ -115,6 +115,7 @@ func TestDetachedServerRunsOn(t *testing.T) {
 }
 
 func TestKilledServerIsNoticedAndRecovers(t *testing.T) {
+	t.Parallel()
 	dir := prepared(t)
 	s := start(t, local.Config{Dir: dir})
 	exec1(t, s.DSN(), "create table things as select 7 as id")
@@ -157,6 +158,7 @@ func TestStalePidFilesDoNotKeepAServerFromStarting(t *testing.T) {
 }
 
 func TestStopIsBoundedByAReplicationClientThatReadsNoMore(t *testing.T) {
+	t.Parallel()
 	s := start(t, local.Config{Dir: prepared(t), StopTimeout: 300 * time.Millisecond})
 	exec1(t, s.DSN(), "create table things (t text); create publication p for table things")
 	exec1(t, s.DSN(), "select pg_create_logical_replication_slot('slow', 'pgoutput')")
@@ -200,6 +202,7 @@ func TestStopDoesNotWaitForOpenTransactions(t *testing.T) {
 }
 
 func TestStopEndsAHungServer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seven seconds")
 	}

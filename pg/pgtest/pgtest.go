@@ -118,6 +118,9 @@ func startShared() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
+	if err := askPlainly(ctx, s); err != nil {
+		return server{}, err
+	}
 	s.Detach()
 	return server{admin: s.AdminDSN(), app: s.DSN()}, nil
 }
