@@ -78,7 +78,7 @@ func (w *world) newRelay(log io.Writer) *relay.Relay {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOn(t, pgtest.New(t))
+	return newWorldOn(t, pgtest.Like(t, "relay", prepare))
 }
 
 func newWorldOn(t testing.TB, dsn string) *world {
@@ -92,12 +92,28 @@ func newWorldOn(t testing.TB, dsn string) *world {
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	must(t, pg.Migrate(t.Context(), db, tables.Migration(), incident.Migration()))
-	must(t, tables.EnsureDays(t.Context(), db, time.Now()))
+	var there bool
+	must(t, db.QueryRow(t.Context(), `SELECT to_regclass('waybill.outbox_events') IS NOT NULL`).Scan(&there))
+	if !there {
+		must(t, prepare(t.Context(), dsn))
+	}
 	must(t, w.ob.Declare(t.Context(), db))
 	cl := w.engine.Client(t)
 	must(t, broker.Declare(t.Context(), cl, w.engine.Capabilities, broker.Topic{Name: w.contract.Topic, Partitions: 3}))
 	return w
+}
+
+// prepare makes the tables of a world.
+func prepare(ctx context.Context, dsn string) error {
+	db, err := pg.Open(ctx, dsn, pg.Config{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := pg.Migrate(ctx, db, tables.Migration(), incident.Migration()); err != nil {
+		return err
+	}
+	return tables.EnsureDays(ctx, db, time.Now())
 }
 
 func must(t testing.TB, err error) {

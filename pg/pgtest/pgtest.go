@@ -54,8 +54,14 @@ func New(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	return s.give(t, "template0")
+}
+
+// give makes a database for t, a copy of template.
+func (s server) give(t testing.TB, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), serial.Add(1))
-	if err := s.create(context.Background(), name); err != nil {
+	if err := s.create(context.Background(), name, template); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	t.Cleanup(func() {
@@ -125,13 +131,13 @@ func startShared() (server, error) {
 	return server{admin: s.AdminDSN(), app: s.DSN()}, nil
 }
 
-func (s server) create(ctx context.Context, name string) error {
+func (s server) create(ctx context.Context, name, template string) error {
 	return s.do(ctx, func(conn *pgx.Conn) error {
 		role, err := pgx.ParseConfig(s.app)
 		if err != nil {
 			return err
 		}
-		_, err = conn.Exec(ctx, "create database "+name+" template template0 owner "+pgx.Identifier{role.User}.Sanitize())
+		_, err = conn.Exec(ctx, "create database "+name+" template "+template+" owner "+pgx.Identifier{role.User}.Sanitize())
 		return err
 	})
 }
