@@ -64,7 +64,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorldOn(t, pgtest.New(t))
+	return newWorldOn(t, pgtest.Migrated(t, incident.Migration(), cdc.Migration()))
 }
 
 func newWorldOn(t testing.TB, dsn string) *world {

@@ -105,15 +105,12 @@ func newWorldOn(t testing.TB, e *brokertest.Engine, partitions int32, cfg Config
 	w.cl = e.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	w.adm = kadm.NewClient(w.cl)
 	w.topic, w.group = brokertest.Topic(t, "accounts"), brokertest.Group(t, "readers")
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), pgtest.Migrated(t, consumer.Migrations()), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	if err := pg.Migrate(t.Context(), db, consumer.Migrations()); err != nil {
-		t.Fatal(err)
-	}
 	w.declare(partitions)
 	if cfg.Groups == nil {
 		cfg.Groups = []string{w.group}

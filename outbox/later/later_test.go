@@ -45,11 +45,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), pgtest.Migrated(t, tables.Migration()), pg.Config{})
 	w := &world{t: t, db: db, ob: outbox.New([]*event.Contract{contract}, outbox.Config{})}
 	w.must(err)
 	t.Cleanup(db.Close)
-	w.must(pg.Migrate(t.Context(), db, tables.Migration()))
 	w.must(tables.EnsureDays(t.Context(), db, time.Now()))
 	return w
 }
