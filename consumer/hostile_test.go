@@ -50,7 +50,7 @@ func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
 		if e.Data.Account == "a" && e.Data.N < 100 { // a drain that takes its time
 			select {
 			case <-hold:
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(250 * time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
