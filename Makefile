@@ -5,6 +5,7 @@ CACHE ?= $(CURDIR)/.cache
 BIN   := $(CACHE)/bin
 LINT_VERSION := v2.15.0
 RACE  ?= -race
+LONG  := ./test/e2e ./consumer ./outbox/relay ./test/kill ./cdc ./consumer/transform ./test/cli ./outbox/tables ./logistica/web ./test/... ./logistica/... # begun first, so that none is alone at the end
 DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
@@ -21,7 +22,7 @@ build:
 
 ## test: every test that needs no Kafka, under the race detector
 test: setup build
-	WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m ./... # lint vets; cached results know nothing of the program that test/... builds
+	WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m $(LONG) ./... # lint vets; cached results know nothing of the program that test/... builds
 
 ## e2e: the whole product in a real browser, and kill -9 under load
 e2e: setup

@@ -108,7 +108,7 @@ func start(t *testing.T, db *pgxpool.Pool, s *source, rules []Rule, sinks ...Sin
 
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	limit := time.After(45 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for !cond() {
 		select {
 		case <-limit:

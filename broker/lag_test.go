@@ -94,7 +94,7 @@ func TestGroupsAreListedWithMembersAndTopics(t *testing.T) {
 	topic, group := declare(t, e, admin, "accounts", 2), brokertest.Group(t, "readers")
 	produce(t, admin, topic, 0, 1)
 	member := e.Client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if fs := member.PollFetches(ctx); errors.Join(fs.Err0(), ctx.Err()) != nil {
 		t.Fatal(fs.Err())
@@ -130,7 +130,7 @@ func TestRecreatedTopicHasAnotherID(t *testing.T) {
 	}
 	// A broker takes a moment to tell of what is new.
 	var after map[string][16]byte
-	for deadline := time.Now().Add(30 * time.Second); len(after) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); len(after) == 0 && time.Now().Before(deadline); {
 		if after, err = broker.TopicIDs(t.Context(), cl, topic); err != nil {
 			t.Fatal(err)
 		}

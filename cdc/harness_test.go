@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // world is a database, a broker and a registry.
 type world struct {
@@ -64,7 +64,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorldOn(t, pgtest.New(t))
+	return newWorldOn(t, pgtest.Migrated(t, incident.Migration(), cdc.Migration()))
 }
 
 func newWorldOn(t testing.TB, dsn string) *world {

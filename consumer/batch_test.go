@@ -29,17 +29,35 @@ func (w *world) transactions() int64 {
 	return w.number(`SELECT count(DISTINCT xmin::text) FROM effect`)
 }
 
-func TestEventsThatWaitShareTransactions(t *testing.T) {
-	w := newWorld(t, 2)
-	w.many(1000, 100)
-	w.start(keep)
-	w.settled()
-	if n := w.transactions(); n > 900 { // far fewer, unless the machine is slow
-		t.Errorf("%d transactions for 1000 events", n)
+// rounds has round run until it says that what it shows was seen. How many
+// events share a transaction follows from the pace of their handlers: on a
+// machine with other things to do, each may stand alone for a while.
+func (w *world) rounds(what string, round func() bool) {
+	w.t.Helper()
+	for late := time.Now().Add(3 * time.Minute); !round(); {
+		if time.Now().After(late) {
+			w.t.Fatalf("in no round: %s", what)
+		}
 	}
 }
 
+func TestEventsThatWaitShareTransactions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	w.start(keep)
+	before := int64(0)
+	w.rounds("1000 events share transactions", func() bool {
+		w.many(1000, 100)
+		w.settled()
+		all := w.transactions()
+		n := all - before
+		before = all
+		return n <= 900 // far fewer, unless the machine is slow
+	})
+}
+
 func TestWithABatchOfOneEachEventHasItsTransaction(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.many(60, 7)
 	w.start(keep, func(s *setup) { s.cfg.MaxBatch = 1 })
@@ -167,7 +185,6 @@ func TestATenantDoesNotOutliveItsEvent(t *testing.T) {
 	w := newWorld(t, 1)
 	w.exec(`CREATE TABLE guarded (tenant text); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY p ON guarded USING (tenant = current_setting('waybill.tenant', true))`)
-	w.many(90, 30)
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 		var was string
 		err := tx.QueryRow(ctx, `SELECT coalesce(current_setting('waybill.tenant', true), '')`).Scan(&was)
@@ -183,8 +200,9 @@ func TestATenantDoesNotOutliveItsEvent(t *testing.T) {
 		s.cfg.Workers = 1
 		s.cfg.Retry = Retry{Attempts: 1, Park: time.Hour, ParkMax: time.Hour}
 	})
-	w.settled()
-	if n := w.number(`SELECT count(*) FROM (SELECT FROM effect GROUP BY xmin::text HAVING count(DISTINCT tenant) > 1) t`); n == 0 {
-		t.Error("no transaction was shared by two tenants: this showed nothing")
-	}
+	w.rounds("a transaction is shared by two tenants", func() bool {
+		w.many(90, 30)
+		w.settled()
+		return w.number(`SELECT count(*) FROM (SELECT FROM effect GROUP BY xmin::text HAVING count(DISTINCT tenant) > 1) t`) > 0
+	})
 }

@@ -42,6 +42,7 @@ func (g *gauge) now() int {
 }
 
 func TestWorkersGrowAndShrinkWhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3)
 	g := &gauge{let: make(chan struct{})}
 	m := w.start(g.handle, func(s *setup) { s.cfg.Workers, s.cfg.MaxBatch, s.cfg.Metrics = 1, 1, w.metrics })

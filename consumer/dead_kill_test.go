@@ -76,6 +76,7 @@ func TestAKillBetweenDeathAndCopyLosesNoCopy(t *testing.T) {
 
 // The note that a copy is written was lost: it is written again, as the same.
 func TestACopyThatIsWrittenTwiceHasOneId(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.start(breaks("a", "b").keep, atOnce)
 	w.move("a", "b")
@@ -101,7 +102,7 @@ func (w *world) holdsCopies() {
 		w.t.Fatal(err)
 	}
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(DeadTopic(w.contract.Topic, w.group)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	seen := map[string]bool{}
 	for len(seen) < len(want) && ctx.Err() == nil {

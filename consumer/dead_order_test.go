@@ -12,6 +12,7 @@ import (
 
 // Where no order is kept, nothing waits for the dead.
 func TestUnorderedADeadEventHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var mended atomic.Bool
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -37,6 +38,7 @@ func TestUnorderedADeadEventHoldsNothingUp(t *testing.T) {
 
 // A partition in order waits for its event, unless a rule ends that.
 func TestByPartitionARuleMayDropButNothingIsDead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var tries atomic.Int32
 	var mended atomic.Bool

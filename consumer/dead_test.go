@@ -47,7 +47,7 @@ func (w *world) untilDead(n int) []DeadKey {
 func (w *world) copies(n int) []*kgo.Record {
 	w.t.Helper()
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(DeadTopic(w.contract.Topic, w.group)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {
@@ -118,6 +118,7 @@ func TestADeadEventHoldsItsKeyUntilItIsRedriven(t *testing.T) {
 }
 
 func TestADeadEventIsCopiedOnceWithItsBytes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	rec := w.record("a")
@@ -159,6 +160,7 @@ func TestADeadEventIsCopiedOnceWithItsBytes(t *testing.T) {
 }
 
 func TestADeadLetterTopicKeepsAMonth(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	w.start(tr.keep, soon)
@@ -173,6 +175,7 @@ func TestADeadLetterTopicKeepsAMonth(t *testing.T) {
 
 // What is too large for the topic of copies goes there by its place.
 func TestAnEventTooLargeToCopyIsCopiedByReference(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	err := broker.Declare(t.Context(), w.producer, w.engine.Capabilities,
 		broker.Topic{Name: DeadTopic(w.contract.Topic, w.group), Partitions: 1, MaxMessageBytes: 3000})
@@ -204,6 +207,7 @@ func TestAnEventTooLargeToCopyIsCopiedByReference(t *testing.T) {
 
 // A topic that takes no copy at all: that is told, and tried again later.
 func TestACopyThatIsRefusedHoldsUpNoRedrive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	err := broker.Declare(t.Context(), w.producer, w.engine.Capabilities,
 		broker.Topic{Name: DeadTopic(w.contract.Topic, w.group), Partitions: 1, MaxMessageBytes: 100})
@@ -223,6 +227,7 @@ func TestACopyThatIsRefusedHoldsUpNoRedrive(t *testing.T) {
 }
 
 func TestWhatCannotBeReadDiesWithItsBytes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	cut, astray := w.recordOf(moved{"a", 99}), w.recordOf(moved{"b", 99})
 	cut.Value = cut.Value[:1]
@@ -246,6 +251,7 @@ func TestWhatCannotBeReadDiesWithItsBytes(t *testing.T) {
 }
 
 func TestTheFirstDeathOfACauseIsAnIncident(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	w.start(func(_ context.Context, _ pgx.Tx, e event.Of[moved]) error {
 		return fmt.Errorf("no account %q: code %d", e.Data.Account, e.Data.N+1000)
@@ -271,6 +277,7 @@ func TestTheFirstDeathOfACauseIsAnIncident(t *testing.T) {
 }
 
 func TestDeadAndParkedAreCountedForTheGroupByOneMember(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1}, moved{"b", 1})
 	w.start(tr.keep, soon, func(s *setup) { s.cfg.Metrics = w.metrics })

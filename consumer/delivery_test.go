@@ -118,6 +118,7 @@ func TestAtMostOnceRepeatsNothing(t *testing.T) {
 // prepare may take its time: it takes no connection to the database from
 // anybody.
 func TestWhatIsPreparedHoldsNoConnection(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	const workers = 4
 	all, n := make(chan struct{}), 0

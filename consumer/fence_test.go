@@ -104,6 +104,7 @@ func TestTheNextOwnerWaitsForAnOpenTransaction(t *testing.T) {
 // What a claim does not guard: positions and parked events of an owner that is
 // one no more.
 func TestNothingIsSavedOrParkedAfterATakeOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	g := New(Deps{DB: w.db}, Config{Group: w.group, Logger: slog.New(slog.DiscardHandler)})
 	cl := w.engine.Client(t)

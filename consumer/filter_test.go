@@ -63,6 +63,7 @@ func TestAFilterAdmitsByTypeTenantAndHeader(t *testing.T) {
 
 // Records of types that no handler is for, and such as have none.
 func TestAnyTypeReachesItsHandlerAsItIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	strange := w.recordOf(moved{"s", 1})
 	for i, h := range strange.Headers {
@@ -109,6 +110,7 @@ func (w *world) inOrderOf(key string) {
 }
 
 func TestABadPatternIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	m := w.start(keep, func(s *setup) { s.cfg.Filter.Types = []string{"a.>.b"} })
 	<-m.done

@@ -75,21 +75,36 @@ type world struct {
 
 func newWorld(t testing.TB, partitions int32) *world {
 	t.Helper()
-	return newWorldOn(t, partitions, pgtest.New(t))
+	return newWorldOn(t, partitions, pgtest.Like(t, "consumer", prepare))
 }
 
 func newWorldOn(t testing.TB, partitions int32, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, engine: brokertest.New(t), dsn: dsn, contract: *movedContract, sent: map[string]int64{}, metrics: prometheus.NewRegistry()}
 	w.db = openPool(t, w.dsn, nil)
-	if err := Migrate(t.Context(), w.db); err != nil {
-		t.Fatal(err)
+	if w.number(`SELECT count(*) FROM pg_class WHERE relname = 'effect'`) == 0 {
+		if err := prepare(t.Context(), dsn); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.exec(`CREATE TABLE effect (serial bigserial, key text, n bigint, tenant text, correlation text)`)
 	w.producer = w.engine.Client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.ProducerLinger(0))
 	w.contract.Topic, w.group = brokertest.Topic(t, "accounts"), brokertest.Group(t, "ledger")
 	w.declare(partitions)
 	return w
+}
+
+// prepare makes the tables of a world.
+func prepare(ctx context.Context, dsn string) error {
+	db, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := Migrate(ctx, db); err != nil {
+		return err
+	}
+	_, err = db.Exec(ctx, `CREATE TABLE effect (serial bigserial, key text, n bigint, tenant text, correlation text)`)
+	return err
 }
 
 func (w *world) declare(partitions int32) {
@@ -253,7 +268,7 @@ func (m *member) end(t testing.TB) {
 	m.stop()
 	select {
 	case <-m.done:
-	case <-time.After(40 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("Run did not return")
 	}
 	if m.err != nil {
@@ -265,7 +280,7 @@ func (m *member) end(t testing.TB) {
 // until waits for a condition of the world outside.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(90 * time.Second) // a loaded machine is slow
+	limit := time.After(3 * time.Minute) // a loaded machine is slow
 	for !cond() {
 		select {
 		case <-limit:

@@ -50,7 +50,7 @@ func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
 		if e.Data.Account == "a" && e.Data.N < 100 { // a drain that takes its time
 			select {
 			case <-hold:
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(250 * time.Millisecond):
 			case <-ctx.Done():
 			}
 		}
@@ -74,6 +74,7 @@ func TestADrainingKeyDoesNotFillMemory(t *testing.T) {
 // Events whose handlers' own servers are down look like an outage of ours. As
 // long as the database answers, others go on, and in the end they are parked.
 func TestAnEventThatLooksLikeAnOutageStopsItsOwnKeyOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var mended atomic.Bool
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -113,6 +114,7 @@ func TestAnEventThatBreaksItsConnectionIsParked(t *testing.T) {
 
 // A handler that ends its transaction by SQL has no success.
 func TestATransactionEndedBySQLIsAFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var tries atomic.Int32
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -133,6 +135,7 @@ func TestATransactionEndedBySQLIsAFailure(t *testing.T) {
 // Partitions that a topic gets later are new to a group, but what is in them
 // came after its "now".
 func TestPartitionsAddedLaterAreReadFromTheirBeginning(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	now := func(s *setup) { s.cfg.From = Now }
 	w.publish(w.recordOf(moved{"old", 1}))
@@ -158,6 +161,7 @@ func TestPartitionsAddedLaterAreReadFromTheirBeginning(t *testing.T) {
 }
 
 func TestAPoolSmallerThanTheWorkersIsSlowAndNoMore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	tr := troubleWith(moved{"a", 3})
 	for range 20 {
@@ -174,6 +178,7 @@ var errByHand = errors.New("by hand")
 // The answer to a commit is lost: whether it happened is not known, and must
 // not matter.
 func TestACommitWhoseAnswerIsLostHappensOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	v := &valve{}
 	var cuts atomic.Int32
@@ -258,6 +263,7 @@ func TestATopicThatAppearsLaterIsRead(t *testing.T) {
 // A message without key, one with an empty one, and tombstones without a type
 // share a partition with others and stop nobody.
 func TestRecordsWithoutAKeyAreALaneOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	for range 3 {
 		w.move("a")
@@ -273,6 +279,7 @@ func TestRecordsWithoutAKeyAreALaneOfTheirOwn(t *testing.T) {
 // An id that comes again with other content is the same event, whatever it
 // says: the first that is handled stands.
 func TestAnIdWithOtherContentIsADuplicate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	one := w.record("a")
 	other := w.recordOf(moved{"a", 99})

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnEventDeliveredTenTimesHasOneEffect(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3)
 	rec := w.record("a")
 	for range 10 {
@@ -30,6 +31,7 @@ func TestAnEventDeliveredTenTimesHasOneEffect(t *testing.T) {
 }
 
 func TestGroupsDoNotKnowOfEachOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "a", "b")
 	w.start(keep)
@@ -41,6 +43,7 @@ func TestGroupsDoNotKnowOfEachOther(t *testing.T) {
 }
 
 func TestWhatAHandlerCausesInheritsTenantAndCorrelation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	rec := w.record("a")
 	w.publish(rec)
@@ -62,6 +65,7 @@ func TestWhatAHandlerCausesInheritsTenantAndCorrelation(t *testing.T) {
 }
 
 func TestTypesNobodyHandlesArePassed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	strange := w.recordOf(moved{"a", 99})
 
@@ -84,6 +88,7 @@ func (w *world) next() int64 {
 }
 
 func TestAHandlerCannotPartItsEffectsFromTheClaim(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "a")
 	var refused atomic.Int32
@@ -108,6 +113,7 @@ func TestAHandlerCannotPartItsEffectsFromTheClaim(t *testing.T) {
 // A handler that swallows the error of a statement has a transaction that
 // cannot commit: the event must not count as handled.
 func TestASwallowedErrorIsAFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a")
 	var tries atomic.Int32
@@ -122,6 +128,7 @@ func TestASwallowedErrorIsAFailure(t *testing.T) {
 }
 
 func TestSavepointsWorkInsideAHandler(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a")
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -152,6 +159,7 @@ func TestNothingRunsOnAfterRun(t *testing.T) {
 }
 
 func TestShutdownWaitsForHandlersAndSavesTheirPosition(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "a")
 	begun, finish := make(chan struct{}, 2), make(chan struct{})
@@ -180,6 +188,7 @@ func TestShutdownWaitsForHandlersAndSavesTheirPosition(t *testing.T) {
 }
 
 func TestAHandlerThatDoesNotEndIsCutOff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a")
 	begun := make(chan struct{}, 1)

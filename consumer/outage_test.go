@@ -37,6 +37,7 @@ func TestAKilledConnectionCountsAgainstNoEvent(t *testing.T) {
 
 // The handler does not notice, only the commit does.
 func TestAConnectionKilledBeforeCommitIsNoSuccess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "b", "a")
 	var kills atomic.Int32
@@ -151,6 +152,7 @@ func (r *registryDown) Decode(ctx context.Context, value []byte, into any, reade
 }
 
 func TestARegistryThatIsDownHoldsOnlyWhatNeedsIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := &registryDown{}
 	r.down.Store(true)

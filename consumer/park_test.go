@@ -92,7 +92,7 @@ func TestAParkedKeyIsTriedLessAndLess(t *testing.T) {
 	w.move("a")
 	w.until("it failed a few times", func() bool { k := w.parked(); return len(k) == 1 && k[0].Attempts >= 4 })
 	k := w.parked()[0]
-	if wait := time.Until(k.NextAt); wait > 800*time.Millisecond {
+	if wait := time.Until(k.NextAt); wait > quickRetry.Park<<k.Attempts {
 		t.Errorf("after %d attempts it waits %s more", k.Attempts, wait)
 	}
 	tr.mend()
@@ -100,6 +100,7 @@ func TestAParkedKeyIsTriedLessAndLess(t *testing.T) {
 }
 
 func TestAPanicIsAFailureOfItsEvent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var mended atomic.Bool
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -118,6 +119,7 @@ func TestAPanicIsAFailureOfItsEvent(t *testing.T) {
 // An event that cannot be read is as good as one that fails, and keeps its
 // bytes for whoever looks.
 func TestAnUnreadableEventIsParkedWithItsBytes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	cut, astray := w.recordOf(moved{"a", 99}), w.recordOf(moved{"b", 99})
 	cut.Value = cut.Value[:1]
@@ -147,6 +149,7 @@ func TestAnUnreadableEventIsParkedWithItsBytes(t *testing.T) {
 }
 
 func TestParkedKeysOutliveTheMember(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	tr := troubleWith(moved{"a", 2}, moved{"b", 1})
 	m := w.start(tr.keep)
@@ -165,6 +168,7 @@ func TestParkedKeysOutliveTheMember(t *testing.T) {
 // While a long queue drains, what comes in must neither overtake it nor stop
 // it.
 func TestNothingOvertakesAKeyThatDrains(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1})
 	w.start(tr.keep)
@@ -181,6 +185,7 @@ func TestNothingOvertakesAKeyThatDrains(t *testing.T) {
 
 // Records parked before the position was saved come again.
 func TestRedeliveryOfParkedEventsParksNothingTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 2})
 	m := w.start(tr.keep)
@@ -196,6 +201,7 @@ func TestRedeliveryOfParkedEventsParksNothingTwice(t *testing.T) {
 
 // A lane that waits for its next try holds no worker.
 func TestRetriesInPlaceDoNotHoldWorkers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	tr := troubleWith(moved{"a", 1}, moved{"b", 1}, moved{"c", 1})
 	w.start(tr.keep, func(s *setup) {
@@ -251,6 +257,7 @@ func TestNothingOvertakesAKeyWhoseRetryFailed(t *testing.T) {
 
 // FailNow and its like end the goroutine of who calls them.
 func TestAHandlerThatEndsItsGoroutineFailsItsEvent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	var mended atomic.Bool
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {

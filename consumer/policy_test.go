@@ -146,6 +146,7 @@ func TestAPartitionStopsAtWhatItsRuleSays(t *testing.T) {
 
 // An outage comes before every rule.
 func TestInfrastructureIsNoRulesBusiness(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	f := &failing{errs: map[string]error{"a": errBusy}}
 	w.start(f.keep, policy(When("all", func(error) bool { return true }).ThenDrop()), func(s *setup) {

@@ -44,6 +44,7 @@ func TestBeginning(t *testing.T) {
 // The database is the truth: with the broker's commits lost, nothing is read
 // twice.
 func TestLostCommitsRepeatNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	var calls atomic.Int32
 	counted := func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
@@ -73,6 +74,7 @@ func TestLostCommitsRepeatNothing(t *testing.T) {
 }
 
 func TestBrokerOffsetsFollowTheDatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.start(keep)
 	w.move("a", "a", "b")
@@ -89,6 +91,7 @@ func TestBrokerOffsetsFollowTheDatabase(t *testing.T) {
 }
 
 func TestAWatermarkBeyondTheLogIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.move("a", "b")
 	m := w.start(keep)
@@ -127,6 +130,7 @@ func (w *world) reset(to To, o ResetOptions) []Moved {
 }
 
 func TestARecreatedTopicStopsUntilItIsReset(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	if err := pg.Migrate(t.Context(), w.db, incident.Migration()); err != nil {
 		t.Fatal(err)
@@ -193,6 +197,7 @@ func faults(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 
 // "Now" is decided once: what came while the member was away is not skipped.
 func TestFromNowIsDecidedOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.publish(w.recordOf(moved{"old", 1}))
 	now := func(s *setup) { s.cfg.From = Now }

@@ -64,6 +64,7 @@ func TestAnEventOlderThanTheInboxIsNotHandledTwice(t *testing.T) {
 }
 
 func TestOldDaysLeaveTheInbox(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	now := time.Now()
 	table := daypart.Table{Schema: "waybill", Name: "inbox"}

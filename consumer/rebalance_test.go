@@ -141,6 +141,7 @@ func TestEachKeyKeepsItsOrderWhateverHappens(t *testing.T) {
 }
 
 func TestWhatIsHeldInMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 3)
 	const limit = 25
 	for range 40 {

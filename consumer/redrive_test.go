@@ -112,6 +112,7 @@ func TestRedriveTwiceIsAsGoodAsOnce(t *testing.T) {
 }
 
 func TestADryRunCountsAndTouchesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	b := breaks("a", "b")
 	w.start(b.keep, atOnce)
@@ -205,6 +206,7 @@ func TestATenantsFilterChoosesItsOwn(t *testing.T) {
 }
 
 func TestFiltersByTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.start(breaks("a", "b").keep, atOnce)
 	w.move("a", "b")
@@ -333,6 +335,7 @@ func TestDropWaitsForAHandlerAtWork(t *testing.T) {
 }
 
 func TestWhatIsAskedWithoutANameOrAReasonIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	key := "a"
 	for _, err := range []error{

@@ -7,6 +7,7 @@ import (
 )
 
 func TestAResetMovesPositionAndInboxTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	for range 20 {
 		w.move("a", "b", "c", "d", "e")
@@ -42,6 +43,7 @@ func TestAResetMovesPositionAndInboxTogether(t *testing.T) {
 }
 
 func TestAResetPassesOverWhatIsBeforeItsTarget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.publish(w.recordOf(moved{"old", 1}), w.recordOf(moved{"old", 2}))
 	<-time.After(5 * time.Millisecond)

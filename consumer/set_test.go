@@ -31,6 +31,7 @@ func inSets(h setHandler) func(*setup) {
 }
 
 func TestASetHoldsWhatIsThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.many(2000, 100)
 	again := w.record("k0")

@@ -45,6 +45,7 @@ func TestAPartitionThatMakesNoProgressIsTold(t *testing.T) {
 
 // What is known to hold a partition up is no stall.
 func TestWhatIsKnownToWaitIsNoStall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	g := New(Deps{DB: w.db}, Config{Group: w.group, Logger: slog.New(slog.DiscardHandler), Metrics: w.metrics})
 	c := w.contract

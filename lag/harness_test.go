@@ -71,7 +71,7 @@ func (l *line) set(cut bool) {
 // quick judges after moments, so that tests need not wait long.
 func quick() Config {
 	return Config{
-		Every: 100 * time.Millisecond, Timeout: 3 * time.Second, StallAfter: 300 * time.Millisecond,
+		Every: 100 * time.Millisecond, Timeout: time.Minute, StallAfter: 300 * time.Millisecond,
 		Sustained: 300 * time.Millisecond, Reads: 10_000, Logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -105,15 +105,12 @@ func newWorldOn(t testing.TB, e *brokertest.Engine, partitions int32, cfg Config
 	w.cl = e.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	w.adm = kadm.NewClient(w.cl)
 	w.topic, w.group = brokertest.Topic(t, "accounts"), brokertest.Group(t, "readers")
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), pgtest.Migrated(t, consumer.Migrations()), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	if err := pg.Migrate(t.Context(), db, consumer.Migrations()); err != nil {
-		t.Fatal(err)
-	}
 	w.declare(partitions)
 	if cfg.Groups == nil {
 		cfg.Groups = []string{w.group}
@@ -186,7 +183,7 @@ func (w *world) exec(sql string, args ...any) {
 
 func (w *world) eventually(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(45 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for !cond() {
 		select {
 		case <-limit:

@@ -41,14 +41,11 @@ var (
 
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), pgtest.Migrated(t, tables.Migration()), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	if err := pg.Migrate(t.Context(), db, tables.Migration()); err != nil {
-		t.Fatal(err)
-	}
 	if err := tables.EnsureDays(t.Context(), db, time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestMigrateLeavesNoLockAndNoSearchPath(t *testing.T) {
 	if p := query[string](t, pool, "show search_path"); strings.Contains(p, "s,") {
 		t.Errorf("search_path is %s", p)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := pg.Migrate(ctx, pool, pg.Migration{Package: "beta", Schema: "s", Files: files("select 1;")}); err != nil {
 		t.Fatal(err)

@@ -351,7 +351,7 @@ func TestShutdownEndsConnections(t *testing.T) {
 	c.want("k", 1, 1)
 	begun := time.Now()
 	s.stop()
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("took %s", took)
 	}
 	if m := c.rest(); m.retry != 500 {

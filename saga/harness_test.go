@@ -185,7 +185,7 @@ func (w *world) run(o *Observer) (stop func()) {
 			if err != nil {
 				w.t.Error(err)
 			}
-		case <-time.After(60 * time.Second):
+		case <-time.After(2 * time.Minute):
 			w.t.Error("Run did not return")
 		}
 	})

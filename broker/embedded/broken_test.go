@@ -93,7 +93,7 @@ func (c *child) ended(t *testing.T) int {
 			return exit.ExitCode()
 		}
 		return 0
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("the broker goes on though it cannot write")
 		c.kill()
 		return -1
@@ -115,7 +115,7 @@ func clientOf(t *testing.T, c *child) *kgo.Client {
 func sequencesOf(t *testing.T, c *child, n int) (got []int32) {
 	t.Helper()
 	cl := clientOf(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for len(got) < n {
 		fetches := cl.PollFetches(ctx)
@@ -179,7 +179,7 @@ func (p *idempotent) ask(req kmsg.Request, resp kmsg.Response) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := c.Write(encode(req)); err != nil {
 		return err
 	}

@@ -49,13 +49,13 @@ func client(t testing.TB, b *Broker, opts ...kgo.Opt) *kgo.Client {
 // eventually waits for what has no event to wait for.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("not in 20 s: %s", what)
+			t.Fatalf("not in two minutes: %s", what)
 		case <-tick.C:
 		}
 	}

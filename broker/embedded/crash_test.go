@@ -228,7 +228,7 @@ func (l *ledger) checkRecords(t *testing.T, cfg broker.Config) {
 	var want, got int64
 	ends.Each(func(o kadm.ListedOffset) { want += o.Offset })
 	seen := make(map[uint64]int, want)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for got < want {
 		fs := cl.PollFetches(ctx)

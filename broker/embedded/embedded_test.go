@@ -123,7 +123,7 @@ func TestTransactionsAreRefusedInWords(t *testing.T) {
 	}
 	tx := client(t, b, kgo.TransactionalID("tx"))
 	if err := tx.BeginTransaction(); err == nil {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err = tx.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr()
 		if err == nil || ctx.Err() != nil {
@@ -192,24 +192,23 @@ func TestTopicsAppearOnlyWhenAllowed(t *testing.T) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	b := start(t, Config{MaxConnections: 3})
-	var open []net.Conn
-	closedByBroker := 0
+	closed := make(chan struct{}, 6)
 	for range 6 {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, c)
 		t.Cleanup(func() { _ = c.Close() })
+		go func() {
+			_, _ = c.Read(make([]byte, 1)) // the broker says nothing of itself
+			closed <- struct{}{}
+		}()
 	}
-	for _, c := range open {
-		_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-		var nerr net.Error
-		if _, err := c.Read(make([]byte, 1)); !errors.As(err, &nerr) || !nerr.Timeout() {
-			closedByBroker++
+	for n := range 3 {
+		select {
+		case <-closed:
+		case <-time.After(2 * time.Minute):
+			t.Fatalf("%d of 6 connections were closed", n)
 		}
-	}
-	if closedByBroker < 3 {
-		t.Errorf("%d of 6 connections were closed", closedByBroker)
 	}
 }

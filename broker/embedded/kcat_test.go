@@ -17,7 +17,7 @@ func kcat(t *testing.T, b *Broker, stdin string, args ...string) string {
 	if err != nil {
 		t.Skip("kcat is not installed: apt install kcat")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{"-b", b.Addr()}, args...)...) // #nosec G204 -- a test's own words
 	cmd.Stdin = strings.NewReader(stdin)

@@ -68,7 +68,7 @@ func createTopic(t testing.TB, cl *kgo.Client, partitions int32, config map[stri
 func read(t testing.TB, e *brokertest.Engine, topic string, n int) []*kgo.Record {
 	t.Helper()
 	cl := e.Client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {
@@ -378,7 +378,7 @@ func TestARecordThatComesWhileABatchIsReleasedIsNotLost(t *testing.T) {
 	for last := 0; last < n; {
 		select {
 		case last = <-acked:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("nothing is acknowledged after record %d", last)
 		}
 	}

@@ -261,7 +261,7 @@ func (m *member) end(t testing.TB) {
 	m.stop()
 	select {
 	case <-m.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("Run did not return")
 	}
 	if m.err != nil {
@@ -272,7 +272,7 @@ func (m *member) end(t testing.TB) {
 // until waits for a condition of the world outside.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(90 * time.Second) // a loaded machine is slow
+	limit := time.After(3 * time.Minute) // a loaded machine is slow
 	for !cond() {
 		select {
 		case <-limit:
@@ -383,7 +383,7 @@ func (w *world) committed(topic string) (out []*kgo.Record) {
 	})
 	cl := w.engine.Client(w.t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
-	ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	for len(left) > 0 {
 		fetches := cl.PollFetches(ctx)

@@ -126,7 +126,7 @@ func (w *world) diesOf(p *process, where string) {
 		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			w.t.Fatalf("%s: it ended by itself: %v", where, err)
 		}
-	case <-time.After(90 * time.Second):
+	case <-time.After(3 * time.Minute):
 		_ = p.cmd.Process.Kill()
 		w.t.Fatalf("%s: it never came there", where)
 	}

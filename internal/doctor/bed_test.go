@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"context"
+	"flag"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,17 @@ import (
 	"github.com/waybillhq/waybill/pg/pgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Tests that run in parallel wait more than they work: there may be more of
+// them than cores, unless the command line says otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("6"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patient is a database that a test makes ill.
 type patient struct {
@@ -61,9 +73,13 @@ func open(t *testing.T, dsn string) *pgxpool.Pool {
 	return db
 }
 
-// server is one of the test's own, with its superuser.
+// server is one of the test's own, with its superuser. It is not killed, so
+// what it writes need not reach the disk.
 func server(t *testing.T, cfg local.Config) (s *local.Server, admin *pgxpool.Pool) {
 	t.Helper()
+	settings := map[string]string{"fsync": "off"}
+	maps.Copy(settings, cfg.Settings)
+	cfg.Settings = settings
 	s = pgtest.Server(t, cfg)
 	return s, open(t, s.AdminDSN())
 }

@@ -59,15 +59,21 @@ func newBed(t *testing.T, change ...func(*api.Deps, *api.Config)) *bed {
 
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	pool, err := pg.Open(t.Context(), pgtest.Like(t, "api", prepare), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if err := pg.Migrate(t.Context(), pool, tables.Migration(), tenants.Migration(), orders.Migration(), analytics.Migration()); err != nil {
-		t.Fatal(err)
-	}
 	return pool
+}
+
+func prepare(ctx context.Context, dsn string) error {
+	pool, err := pg.Open(ctx, dsn, pg.Config{})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return pg.Migrate(ctx, pool, tables.Migration(), tenants.Migration(), orders.Migration(), analytics.Migration())
 }
 
 func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.Config)) *bed {

@@ -76,7 +76,8 @@ func (p *pace) refilled(b bucket, now time.Time) float64 {
 }
 
 // makeRoom forgets those whose buckets are full again, or, where there are too
-// many that are not, any.
+// many that are not, any: a tenth at once, so that it is not each new caller for
+// whom all are looked through while the others wait.
 func (p *pace) makeRoom(now time.Time) {
 	if len(p.buckets) < maxPaced {
 		return
@@ -87,7 +88,7 @@ func (p *pace) makeRoom(now time.Time) {
 		}
 	}
 	for caller := range p.buckets {
-		if len(p.buckets) < maxPaced {
+		if len(p.buckets) <= maxPaced*9/10 {
 			return
 		}
 		delete(p.buckets, caller)

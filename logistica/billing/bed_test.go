@@ -41,14 +41,11 @@ type bed struct {
 
 func newBed(t testing.TB, cfg billing.Config) bed {
 	t.Helper()
-	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	pool, err := pg.Open(t.Context(), pgtest.Migrated(t, tables.Migration(), billing.Migration()), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if err := pg.Migrate(t.Context(), pool, tables.Migration(), billing.Migration()); err != nil {
-		t.Fatal(err)
-	}
 	return bedOn(pool, cfg)
 }
 

@@ -120,7 +120,7 @@ func number(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) (n int64)
 
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	limit := time.After(90 * time.Second) // a loaded machine is slow
+	limit := time.After(3 * time.Minute) // a loaded machine is slow
 	for !cond() {
 		select {
 		case <-limit:

@@ -30,7 +30,7 @@ type bed struct {
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	return bedOn(t, pgtest.New(t))
+	return bedOn(t, pgtest.Migrated(t, tables.Migration(), tenants.Migration(), couriers.Migration()))
 }
 
 func bedOn(t testing.TB, dsn string) *bed {

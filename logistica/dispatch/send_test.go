@@ -216,7 +216,7 @@ func TestTheGroupTellsAndWithdraws(t *testing.T) {
 	}
 	until := func(want dispatch.State) {
 		t.Helper()
-		for limit := time.After(90 * time.Second); o.state(t) != want; { // a loaded machine is slow
+		for limit := time.After(3 * time.Minute); o.state(t) != want; { // a loaded machine is slow
 			select {
 			case <-limit:
 				t.Fatalf("never %s, but %s", want, o.state(t))

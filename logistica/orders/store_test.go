@@ -31,14 +31,11 @@ type bed struct {
 
 func newBed(t testing.TB, cfg orders.Config) bed {
 	t.Helper()
-	pool, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	pool, err := pg.Open(t.Context(), pgtest.Migrated(t, tables.Migration(), orders.Migration()), pg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if err := pg.Migrate(t.Context(), pool, tables.Migration(), orders.Migration()); err != nil {
-		t.Fatal(err)
-	}
 	return bed{orders.New(pool, outbox.New(contracts.All(), outbox.Config{}), cfg), pool}
 }
 

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // running is a simulation against a peer, as fast as it goes.
 type running struct {

@@ -45,11 +45,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	db, err := pg.Open(t.Context(), pgtest.New(t), pg.Config{})
+	db, err := pg.Open(t.Context(), pgtest.Migrated(t, tables.Migration()), pg.Config{})
 	w := &world{t: t, db: db, ob: outbox.New([]*event.Contract{contract}, outbox.Config{})}
 	w.must(err)
 	t.Cleanup(db.Close)
-	w.must(pg.Migrate(t.Context(), db, tables.Migration()))
 	w.must(tables.EnsureDays(t.Context(), db, time.Now()))
 	return w
 }
@@ -96,7 +95,7 @@ func (w *world) waiting() (n int) {
 
 func (w *world) eventually(ok func() bool) {
 	w.t.Helper()
-	for late := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(late) {
 			w.t.Fatal("it does not come about")
 		}

@@ -30,7 +30,7 @@ func (w *world) committed(n int) []*kgo.Record {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	var out []*kgo.Record
 	for {
-		wait := 30 * time.Second
+		wait := 2 * time.Minute
 		if len(out) >= n {
 			wait = 500 * time.Millisecond
 		}
@@ -49,6 +49,7 @@ func (w *world) committed(n int) []*kgo.Record {
 }
 
 func TestExactlyOnceOverRelaysThatTakeOver(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []relay.Mode{relay.WAL, relay.Poll} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newExactWorld(t)
@@ -88,6 +89,7 @@ func TestExactlyOnceOverRelaysThatTakeOver(t *testing.T) {
 // The marks of the last transaction are lost, and so is the slot: what is
 // published is known from the broker alone.
 func TestExactlyOnceWhenTheMarksAndTheSlotAreLost(t *testing.T) {
+	t.Parallel()
 	w := newExactWorld(t)
 	stop := w.relay()
 	w.addAll("a", 1, 50)
@@ -107,6 +109,7 @@ func TestExactlyOnceWhenTheMarksAndTheSlotAreLost(t *testing.T) {
 }
 
 func TestExactlyOnceARefusedEventStopsItsPartitionAlone(t *testing.T) {
+	t.Parallel()
 	w := newExactWorld(t)
 	one, other := w.keys()
 	w.topicLimit("100000")
@@ -128,6 +131,7 @@ func TestExactlyOnceARefusedEventStopsItsPartitionAlone(t *testing.T) {
 
 // More than one transaction of the broker's for one of the database's.
 func TestExactlyOnceALargeTransaction(t *testing.T) {
+	t.Parallel()
 	w := newExactWorld(t)
 	w.relay()
 	w.addAll("a", 1, 25_000)
@@ -139,6 +143,7 @@ func TestExactlyOnceALargeTransaction(t *testing.T) {
 }
 
 func TestExactlyOnceNeedsMarks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, cfg := range []relay.Config{{ExactlyOnce: true, Mode: relay.Message}, {ExactlyOnce: true, NoMarks: true}, {Mode: "other"}} {
 		if err := relay.New(w.db, w.engine.Config.Client, schemaID(7), cfg).Run(t.Context()); err == nil {

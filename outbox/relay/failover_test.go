@@ -263,6 +263,7 @@ func TestSlotFromBeforeFollowsFailoversToo(t *testing.T) {
 // A relay that lost its slot in the middle of a back-fill must not call the
 // next slot complete: what committed in between is in neither.
 func TestRelayThatLostItsSlotDoesNotCallTheNextOneComplete(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	slot := relay.SlotName(w.db.Config().ConnConfig.Database)
 	// No mark can be written: the back-fill does not come to its end.

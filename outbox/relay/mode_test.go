@@ -36,6 +36,7 @@ func newWorldIn(t *testing.T, mode relay.Mode) *world {
 }
 
 func TestEventsGoOutIfAndOnlyIfTheirTransactionCommits(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, w *world) {
 		w.relay()
 		for i := range 30 {
@@ -113,6 +114,7 @@ func TestWritersThatOverlapKeepEachKeysOrder(t *testing.T) {
 
 // Relays come and go while events are written; two are there at a time.
 func TestRelaysThatTakeOverLoseNothing(t *testing.T) {
+	t.Parallel()
 	inModes(t, func(t *testing.T, w *world) {
 		stop := w.relay()
 		const n = 1500

@@ -78,7 +78,7 @@ func (w *world) newRelay(log io.Writer) *relay.Relay {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOn(t, pgtest.New(t))
+	return newWorldOn(t, pgtest.Like(t, "relay", prepare))
 }
 
 func newWorldOn(t testing.TB, dsn string) *world {
@@ -92,12 +92,28 @@ func newWorldOn(t testing.TB, dsn string) *world {
 	}
 	t.Cleanup(db.Close)
 	w.db = db
-	must(t, pg.Migrate(t.Context(), db, tables.Migration(), incident.Migration()))
-	must(t, tables.EnsureDays(t.Context(), db, time.Now()))
+	var there bool
+	must(t, db.QueryRow(t.Context(), `SELECT to_regclass('waybill.outbox_events') IS NOT NULL`).Scan(&there))
+	if !there {
+		must(t, prepare(t.Context(), dsn))
+	}
 	must(t, w.ob.Declare(t.Context(), db))
 	cl := w.engine.Client(t)
 	must(t, broker.Declare(t.Context(), cl, w.engine.Capabilities, broker.Topic{Name: w.contract.Topic, Partitions: 3}))
 	return w
+}
+
+// prepare makes the tables of a world.
+func prepare(ctx context.Context, dsn string) error {
+	db, err := pg.Open(ctx, dsn, pg.Config{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := pg.Migrate(ctx, db, tables.Migration(), incident.Migration()); err != nil {
+		return err
+	}
+	return tables.EnsureDays(ctx, db, time.Now())
 }
 
 func must(t testing.TB, err error) {
@@ -146,7 +162,7 @@ func (w *world) read(n int) []*kgo.Record {
 	var out []*kgo.Record
 	ids := map[string]bool{}
 	for {
-		wait := 20 * time.Second
+		wait := 2 * time.Minute
 		if len(ids) >= n {
 			wait = 150 * time.Millisecond
 		}
@@ -199,6 +215,7 @@ func story(t *testing.T, recs []*kgo.Record) (byKey map[string][]int64, copies i
 }
 
 func TestCommittedEventIsPublishedWithItsEnvelope(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	ctx := event.WithRequest(tenant(t.Context()), "req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -238,6 +255,7 @@ func TestCommittedEventIsPublishedWithItsEnvelope(t *testing.T) {
 }
 
 func TestRolledBackTransactionPublishesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	undo := errors.New("undo")
@@ -266,6 +284,7 @@ func TestRolledBackTransactionPublishesNothing(t *testing.T) {
 // brings ids lower than those published before. A relay with a cursor over ids
 // would lose them.
 func TestCommitsOutOfIDOrderLoseNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	const n = 20
@@ -290,6 +309,7 @@ func TestCommitsOutOfIDOrderLoseNothing(t *testing.T) {
 }
 
 func TestKeyKeepsCommitOrderUnderConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	_, err := w.db.Exec(t.Context(), `CREATE TABLE account (id text PRIMARY KEY, version bigint NOT NULL)`)
 	must(t, err)
@@ -336,6 +356,7 @@ func TestKeyKeepsCommitOrderUnderConcurrentWriters(t *testing.T) {
 }
 
 func TestOrderlyStopLeavesNothingToSendAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for round := range 3 {
 		stop := w.relay()
@@ -364,7 +385,7 @@ func (w *world) marked(n int) {
 
 func (w *world) eventually(cond func() (bool, string)) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -380,6 +401,7 @@ func (w *world) eventually(cond func() (bool, string)) {
 }
 
 func TestEventsFromBeforeTheSlotArePublished(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 30 {
 		w.add("early", int64(i+1))
@@ -393,6 +415,7 @@ func TestEventsFromBeforeTheSlotArePublished(t *testing.T) {
 }
 
 func TestLostSlotIsMadeAnewAndBackFilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	stop := w.relay()
 	w.add("a", 1)
@@ -411,6 +434,7 @@ func TestLostSlotIsMadeAnewAndBackFilled(t *testing.T) {
 }
 
 func TestIdleOutboxLetsTheSlotAdvance(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	w.add("a", 1)
@@ -430,6 +454,7 @@ func TestIdleOutboxLetsTheSlotAdvance(t *testing.T) {
 }
 
 func TestSecondRelayTakesOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.relay()
 	w.add("a", 1)
@@ -446,6 +471,7 @@ func TestSecondRelayTakesOver(t *testing.T) {
 }
 
 func TestLostDatabaseConnectionIsReopened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	for i := range 10 {
@@ -464,6 +490,7 @@ func TestLostDatabaseConnectionIsReopened(t *testing.T) {
 // The limit on events in flight is far below the transaction's size: the
 // reader has to wait for the broker, and the transaction still gets out.
 func TestTransactionLargerThanTheLedgerPasses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := relay.New(w.db, w.engine.Config.Client, schemaID(7), relay.Config{MaxUnmarked: 100})
@@ -488,6 +515,7 @@ func TestTransactionLargerThanTheLedgerPasses(t *testing.T) {
 }
 
 func TestUndeclaredSchemaStopsNothingSilently(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.relay()
 	_, err := w.db.Exec(t.Context(), `DELETE FROM waybill.outbox_contracts`)

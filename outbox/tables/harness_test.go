@@ -51,9 +51,8 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
-	w := &world{t: t, dsn: pgtest.New(t), dir: filepath.Join(t.TempDir(), "archive")}
+	w := &world{t: t, dsn: pgtest.Migrated(t, incident.Migration(), tables.Migration()), dir: filepath.Join(t.TempDir(), "archive")}
 	w.db = w.pool()
-	must(t, pg.Migrate(t.Context(), w.db, incident.Migration(), tables.Migration()))
 	for _, name := range []string{"outbox_events", "outbox_published"} {
 		must(t, daypart.Ensure(t.Context(), w.db, daypart.Table{Schema: "waybill", Name: name}, first, today))
 	}

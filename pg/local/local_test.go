@@ -36,6 +36,7 @@ func TestFreshServerIsDurableAndReadyForReplication(t *testing.T) {
 }
 
 func TestApplicationRoleOwnsItsDatabaseAndIsBoundByPolicies(t *testing.T) {
+	t.Parallel()
 	s := start(t, local.Config{Dir: pgtest.Dir(t)})
 	if !ask[bool](t, s.DSN(), `select rolreplication and rolcanlogin and not rolsuper and not rolbypassrls and not rolcreatedb
 		and not rolcreaterole from pg_roles where rolname = current_user`) {
@@ -51,6 +52,7 @@ func TestApplicationRoleOwnsItsDatabaseAndIsBoundByPolicies(t *testing.T) {
 }
 
 func TestPasswordsAreRequiredAndForOurEyesOnly(t *testing.T) {
+	t.Parallel()
 	dir := pgtest.Dir(t)
 	s := start(t, local.Config{Dir: dir})
 	info, err := os.Stat(filepath.Join(dir, "credentials.json"))
@@ -75,6 +77,7 @@ func TestPasswordsAreRequiredAndForOurEyesOnly(t *testing.T) {
 }
 
 func TestRestartKeepsData(t *testing.T) {
+	t.Parallel()
 	dir := prepared(t)
 	s := start(t, local.Config{Dir: dir})
 	exec1(t, s.DSN(), "create table things as select 7 as id")
@@ -157,6 +160,7 @@ func TestNoDirectoryIsRefused(t *testing.T) {
 // The application's role reads the changes of its database. A copy of the whole
 // cluster holds the other roles' passwords as well.
 func TestOnlyTheAdministratorCopiesTheCluster(t *testing.T) {
+	t.Parallel()
 	s := start(t, local.Config{Dir: pgtest.Dir(t)})
 	for dsn, want := range map[string]bool{
 		s.DSN() + "&replication=true": false, s.AdminDSN() + "&replication=true": true, s.DSN() + "&replication=database": true,

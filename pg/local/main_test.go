@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,20 +34,33 @@ func TestMain(m *testing.M) {
 
 // seed is a directory whose server ran once: copying it spares most tests the
 // second that initdb takes.
-var seed string
+var (
+	seed    string
+	seeding sync.Mutex
+)
 
 // prepared is a copy of seed.
 func prepared(t *testing.T) string {
 	t.Helper()
-	if seed == "" {
-		first := pgtest.Dir(t)
-		stop(t, start(t, local.Config{Dir: first}))
-		seed = seedDir()
-		copyTree(t, first, seed)
-	}
+	sow(t)
 	dir := pgtest.Dir(t)
 	copyTree(t, seed, dir)
 	return dir
+}
+
+// sow makes the seed, once.
+func sow(t *testing.T) {
+	t.Helper()
+	seeding.Lock()
+	defer seeding.Unlock()
+	if seed != "" {
+		return
+	}
+	first := pgtest.Dir(t)
+	stop(t, start(t, local.Config{Dir: first}))
+	made := seedDir()
+	copyTree(t, first, made)
+	seed = made
 }
 
 // seedDir outlives the test that makes it.
@@ -159,7 +173,7 @@ func ends(t *testing.T, s *local.Server) {
 	t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("Done does not fire")
 	}
 }

@@ -115,6 +115,7 @@ func TestDetachedServerRunsOn(t *testing.T) {
 }
 
 func TestKilledServerIsNoticedAndRecovers(t *testing.T) {
+	t.Parallel()
 	dir := prepared(t)
 	s := start(t, local.Config{Dir: dir})
 	exec1(t, s.DSN(), "create table things as select 7 as id")
@@ -157,6 +158,7 @@ func TestStalePidFilesDoNotKeepAServerFromStarting(t *testing.T) {
 }
 
 func TestStopIsBoundedByAReplicationClientThatReadsNoMore(t *testing.T) {
+	t.Parallel()
 	s := start(t, local.Config{Dir: prepared(t), StopTimeout: 300 * time.Millisecond})
 	exec1(t, s.DSN(), "create table things (t text); create publication p for table things")
 	exec1(t, s.DSN(), "select pg_create_logical_replication_slot('slow', 'pgoutput')")
@@ -177,7 +179,7 @@ func TestStopIsBoundedByAReplicationClientThatReadsNoMore(t *testing.T) {
 	exec1(t, s.DSN(), "insert into things select repeat('x', 1000) from generate_series(1, 20000)")
 	began := time.Now()
 	stop(t, s)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if alive(s.PID()) {
@@ -194,12 +196,13 @@ func TestStopDoesNotWaitForOpenTransactions(t *testing.T) {
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	began := time.Now()
 	stop(t, s)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 9*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
 
 func TestStopEndsAHungServer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes seven seconds")
 	}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestDataMovesWhereTheServersUserCanReachIt(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs the server as another user")
 	}
@@ -85,6 +86,7 @@ func TestLostPasswordsAreNamed(t *testing.T) {
 }
 
 func TestInterruptedInitdbIsBegunAnew(t *testing.T) {
+	t.Parallel()
 	dir := pgtest.Dir(t)
 	left := filepath.Join(dir, "init-123")
 	if err := os.MkdirAll(filepath.Join(left, "data", "base"), 0o700); err != nil {
@@ -98,6 +100,7 @@ func TestInterruptedInitdbIsBegunAnew(t *testing.T) {
 }
 
 func TestGrownLogIsSetAside(t *testing.T) {
+	t.Parallel()
 	dir := prepared(t)
 	path := filepath.Join(dir, "postgres.log")
 	if err := os.WriteFile(path, make([]byte, 11<<20), 0o600); err != nil {
@@ -129,6 +132,7 @@ func TestNamedFolderWithoutPostgresIsRefused(t *testing.T) {
 }
 
 func TestBinariesFetchedEarlierAreUsed(t *testing.T) {
+	t.Parallel()
 	bin, cache := installedFolder(t), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(cache, "17.5.0"), 0o700); err != nil {
 		t.Fatal(err)

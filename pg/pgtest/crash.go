@@ -42,7 +42,7 @@ func killAll(postmaster int, data string) error {
 	if err := syscall.Kill(postmaster, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("stop server %d: %w", postmaster, err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		pids, err := processesOf(postmaster, data)
 		if err != nil {

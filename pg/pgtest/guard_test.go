@@ -87,7 +87,7 @@ func runUntilEnd(t *testing.T, how, tmp string) (dsn string) {
 
 func eventually(t *testing.T, claim string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -54,8 +54,14 @@ func New(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
+	return s.give(t, "template0")
+}
+
+// give makes a database for t, a copy of template.
+func (s server) give(t testing.TB, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), serial.Add(1))
-	if err := s.create(context.Background(), name); err != nil {
+	if err := s.create(context.Background(), name, template); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	t.Cleanup(func() {
@@ -109,7 +115,7 @@ func startShared() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	s, err := local.Start(ctx, local.Config{Dir: dir, Binaries: binaries, Settings: map[string]string{
 		"fsync": "off", "full_page_writes": "off", "max_replication_slots": "100", "max_wal_senders": "100",
@@ -118,17 +124,20 @@ func startShared() (server, error) {
 	if err != nil {
 		return server{}, err
 	}
+	if err := askPlainly(ctx, s); err != nil {
+		return server{}, err
+	}
 	s.Detach()
 	return server{admin: s.AdminDSN(), app: s.DSN()}, nil
 }
 
-func (s server) create(ctx context.Context, name string) error {
+func (s server) create(ctx context.Context, name, template string) error {
 	return s.do(ctx, func(conn *pgx.Conn) error {
 		role, err := pgx.ParseConfig(s.app)
 		if err != nil {
 			return err
 		}
-		_, err = conn.Exec(ctx, "create database "+name+" template template0 owner "+pgx.Identifier{role.User}.Sanitize())
+		_, err = conn.Exec(ctx, "create database "+name+" template "+template+" owner "+pgx.Identifier{role.User}.Sanitize())
 		return err
 	})
 }
@@ -152,7 +161,7 @@ func (s server) drop(ctx context.Context, name string) error {
 }
 
 func (s server) do(ctx context.Context, work func(*pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.admin)
 	if err != nil {

@@ -3,6 +3,7 @@
 package pgtest_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -55,4 +56,29 @@ func connect(t *testing.T, dsn string) *pgx.Conn {
 	}
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	return conn
+}
+
+func TestADatabaseLikeAnotherHasItsTablesAndIsItsOwn(t *testing.T) {
+	calls := 0
+	like := func() string {
+		return pgtest.Like(t, "things", func(ctx context.Context, dsn string) error {
+			calls++
+			conn, err := pgx.Connect(ctx, dsn)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = conn.Close(ctx) }()
+			_, err = conn.Exec(ctx, "create table things (id int); insert into things values (1)")
+			return err
+		})
+	}
+	a, b := like(), like()
+	run(t, a, "insert into things values (2)")
+	var n int
+	if err := connect(t, b).QueryRow(t.Context(), "select count(*) from things").Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d things in another's copy, %v", n, err)
+	}
+	if calls != 1 {
+		t.Errorf("prepared %d times", calls)
+	}
 }

@@ -254,7 +254,7 @@ func (s *Standby) run(t testing.TB, programs, data string) {
 
 func (s *Standby) await(t testing.TB, ended chan struct{}, log *bytes.Buffer) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(3 * time.Minute)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -267,7 +267,7 @@ func (s *Standby) await(t testing.TB, ended chan struct{}, log *bytes.Buffer) {
 		case <-ended:
 			t.Fatalf("pgtest: the replica ended while starting\n%s", log)
 		case <-late:
-			t.Fatalf("pgtest: the replica does not answer within a minute: %v", err)
+			t.Fatalf("pgtest: the replica does not answer within three minutes: %v", err)
 		case <-tick.C:
 		}
 	}

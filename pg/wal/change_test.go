@@ -106,7 +106,7 @@ func hear(t *testing.T, cfg wal.Config, h interface {
 	t.Helper()
 	s := open(t, cfg)
 	defer s.Close(context.Background())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	d := wal.NewDecoder(h)
 	for !h.done() {
@@ -207,7 +207,7 @@ func TestQuietStreamWakesItsReader(t *testing.T) {
 		t.Errorf("server version %d", v)
 	}
 	// Left alone, the server would send the second one after five seconds.
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	began := time.Now()
 	for range 5 {

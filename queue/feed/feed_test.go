@@ -95,7 +95,7 @@ func (w *world) number(sql string) (n int) {
 
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); pause(w.t.Context(), 20*time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); pause(w.t.Context(), 20*time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("not so after a minute: %s", what)
 		}

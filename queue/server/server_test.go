@@ -169,7 +169,7 @@ func TestAFullQueueAnswers429(t *testing.T) {
 	c.call("POST", "/v1/queues/mail/messages", two, 200)
 	c.call("POST", "/v1/queues/mail/messages", two, 429)
 	c.call("POST", "/v1/queues/mail/purge", nil, 200)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		req, _ := json.Marshal(two)
 		r, _ := http.NewRequestWithContext(t.Context(), "POST", c.url+"/v1/queues/mail/messages", bytes.NewReader(req))
 		r.Header.Set("Authorization", "Bearer ana")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestOnlyThoseWithCredentialsAreAnswered(t *testing.T) {
+	t.Parallel()
 	e := brokertest.New(t)
 	r := startWith(t, e, server.Config{
 		Topic: brokertest.Topic(t, "schemas"),

@@ -18,6 +18,7 @@ import (
 // again. The next server to start does it, before compaction can let the
 // refused record hide the one that holds.
 func TestPlaceOfADeadWriterIsWrittenAgainAtStart(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	s, stop := run(t, e, topic)
 	for _, text := range []string{`"int"`, `"long"`} {
@@ -50,6 +51,7 @@ func TestPlaceOfADeadWriterIsWrittenAgainAtStart(t *testing.T) {
 }
 
 func TestDeletionReachesEverySpellingOfAKey(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	_, stop := run(t, e, topic)
 	stop()
@@ -72,6 +74,7 @@ func TestDeletionReachesEverySpellingOfAKey(t *testing.T) {
 }
 
 func TestTopicThatCouldLoseSchemasIsRefused(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	client := e.Client(t)
 	if err := broker.Declare(t.Context(), client, e.Capabilities, broker.Topic{Name: topic, Partitions: 3}); err != nil {
@@ -84,6 +87,7 @@ func TestTopicThatCouldLoseSchemasIsRefused(t *testing.T) {
 }
 
 func TestServerThatStoppedAnswersAtOnce(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	s, stop := run(t, e, topic)
 	stop()

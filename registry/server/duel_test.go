@@ -81,6 +81,7 @@ func (c *claims) check(t *testing.T, r *registry) string {
 func duelText(i int) string { return fmt.Sprintf(`{"type":"enum","name":"E%d","symbols":["A"]}`, i) }
 
 func TestTwoProcessesOnOneTopicGiveNoIdTwice(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	a, b := startProcess(t, e, topic), startProcess(t, e, topic)
 	c, n := newClaims(), registrations()
@@ -125,6 +126,7 @@ func TestTwoProcessesOnOneTopicGiveNoIdTwice(t *testing.T) {
 }
 
 func TestKilledProcessKeepsWhatItAnswered(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	c, steady := newClaims(), startProcess(t, e, topic)
 	last := 0

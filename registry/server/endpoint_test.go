@@ -7,6 +7,7 @@ import (
 )
 
 func TestEveryEndpointAnswersAsConfluentDoes(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("GET", "/", "", 200, `{}`)
 	r.want("GET", "/subjects", "", 200, `[]`)
@@ -45,6 +46,7 @@ func TestEveryEndpointAnswersAsConfluentDoes(t *testing.T) {
 }
 
 func TestLevels(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("PUT", "/config", `{"compatibility":"full"}`, 200, `{"compatibility":"FULL"}`)
 	r.want("GET", "/config", "", 200, `{"compatibilityLevel":"FULL"}`)
@@ -66,6 +68,7 @@ func TestLevels(t *testing.T) {
 }
 
 func TestIncompatibleSchemaIsRefusedWithFieldVersionAndMend(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.ask("POST", "/subjects/one/versions", schema(fieldA))
 	r.refused("POST", "/subjects/one/versions", schema(fieldA+","+fieldC), 409, 409)
@@ -90,6 +93,7 @@ func TestIncompatibleSchemaIsRefusedWithFieldVersionAndMend(t *testing.T) {
 }
 
 func TestDeletionIsSoftThenPermanent(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, f := range []string{fieldA, fieldA + "," + fieldB} {
 		r.ask("POST", "/subjects/one/versions", schema(f))
@@ -127,6 +131,7 @@ func TestDeletionIsSoftThenPermanent(t *testing.T) {
 }
 
 func TestDeletedSchemaCanBeRegisteredAgainUnderItsId(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.ask("POST", "/subjects/one/versions", schema(fieldA))
 	r.ask("DELETE", "/subjects/one", "")
@@ -135,6 +140,7 @@ func TestDeletedSchemaCanBeRegisteredAgainUnderItsId(t *testing.T) {
 }
 
 func TestTextsOfOneMeaningAreOneVersion(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/one/versions", schema(fieldA), 200, `{"id":1}`)
 	for _, same := range []string{
@@ -156,6 +162,7 @@ func TestTextsOfOneMeaningAreOneVersion(t *testing.T) {
 }
 
 func TestReferencesResolve(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/money/versions", request(`{"type":"record","name":"Money","namespace":"bank","fields":[{"name":"n","type":"long"}]}`), 200, `{"id":1}`)
 	using := `{"schema":"{\"type\":\"record\",\"name\":\"A\",\"namespace\":\"bank\",\"fields\":[{\"name\":\"m\",\"type\":\"Money\"}]}","references":[{"name":"bank.Money","subject":"money","version":1}]}`
@@ -171,6 +178,7 @@ func TestReferencesResolve(t *testing.T) {
 }
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.ask("POST", "/subjects/one/versions", schema(fieldA))
 	bad := []struct {
@@ -232,6 +240,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 }
 
 func TestContentTypes(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, ct := range []string{"application/json", "application/json;charset=UTF-8", "application/vnd.schemaregistry+json", "application/octet-stream"} {
 		if code, got := r.ask("POST", "/subjects/one/versions", schema(fieldA), "Content-Type", ct); code != 200 {
@@ -246,6 +255,7 @@ func TestContentTypes(t *testing.T) {
 }
 
 func TestAnswersHaveTheTypeThatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	const own = "application/vnd.schemaregistry.v1+json"
 	for accept, want := range map[string]string{
@@ -271,6 +281,7 @@ func TestAnswersHaveTheTypeThatIsAskedFor(t *testing.T) {
 }
 
 func TestPageOfAnotherOriginCannotWrite(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	code, _ := r.ask("POST", "/subjects/one/versions", schema(fieldA), "Origin", "https://elsewhere.example", "Content-Type", "")
 	if code != 403 {
@@ -280,12 +291,14 @@ func TestPageOfAnotherOriginCannotWrite(t *testing.T) {
 }
 
 func TestFieldsOfNewerClientsAreAccepted(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	body := strings.TrimSuffix(schema(fieldA), "}") + `,"metadata":{"tags":{}},"ruleSet":null,"version":-1,"id":-1,"unheardOf":[1]}`
 	r.want("POST", "/subjects/one/versions", body, 200, `{"id":1}`)
 }
 
 func TestSubjectMayBeAnyText(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, name := range []string{"a%2Fb", "caf%C3%A9", "%20", "a%3Fb%23c", "%22%3C%3E", "orders.events-shop.Order"} {
 		if code, got := r.ask("POST", "/subjects/"+name+"/versions", schema(fieldA)); code != 200 {

@@ -16,6 +16,7 @@ import (
 // A subject's name may end with a slash: what is done to it must not be done to
 // the subject without.
 func TestASubjectThatEndsWithASlashIsAnother(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/a/versions", schema(fieldA), 200, `{"id":1}`)
 	r.refused("POST", "/subjects/a%2F", schema(fieldA), 404, 40401)
@@ -31,6 +32,7 @@ func TestASubjectThatEndsWithASlashIsAnother(t *testing.T) {
 // A path that is not clean is not taken for another: POST /subjects//versions
 // would become a look-up under a subject "versions".
 func TestAPathThatIsNotCleanLeadsNowhere(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.ask("POST", "/subjects/versions/versions", schema(fieldA))
 	for _, p := range []string{"/subjects//versions", "/subjects/./versions", "/x/../subjects/versions", "//subjects/versions", "/subjects/versions//"} {
@@ -58,6 +60,7 @@ func TestAPathThatIsNotCleanLeadsNowhere(t *testing.T) {
 // ":.:" is the default context and "" within it nobody's name; in a config it
 // means all.
 func TestNoSubjectIsCalledNothing(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, name := range []string{":.:", ":.__GLOBAL:", "%3A.%3A"} {
 		r.refused("POST", "/subjects/"+name+"/versions", schema(fieldA), 422, 42208)
@@ -73,6 +76,7 @@ func TestNoSubjectIsCalledNothing(t *testing.T) {
 // A version is a 32-bit number in every client and in Confluent's registry,
 // which would not read the topic past a larger one.
 func TestAfterTheLastVersionThereIsNone(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("PUT", "/mode/one", `{"mode":"IMPORT"}`, 200, `{"mode":"IMPORT"}`)
 	r.want("POST", "/subjects/one/versions", `{"schema":"\"int\"","id":7,"version":2147483647}`, 200, `{"id":7}`)
@@ -84,6 +88,7 @@ func TestAfterTheLastVersionThereIsNone(t *testing.T) {
 // What another registry wrote without an id must not stand for all that is not
 // there.
 func TestARecordWithoutAnIDAnswersForNobodyElse(t *testing.T) {
+	t.Parallel()
 	e := brokertest.New(t)
 	topic := brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop()
@@ -124,6 +129,7 @@ func TestNoSpellingOfARequestIsLetPast(t *testing.T) {
 }
 
 func TestSubjectsInOtherContextsAreRefusedHoweverTheyAreSpelled(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, name := range []string{":.ctx:one", "%3A.ctx%3Aone", ":.ctx:", ":.:%3A.ctx:one", ":.x"} {
 		r.refused("POST", "/subjects/"+name+"/versions", schema(fieldA), 422, 42208)
@@ -143,9 +149,10 @@ func TestSubjectsInOtherContextsAreRefusedHoweverTheyAreSpelled(t *testing.T) {
 
 // A client that takes its answer at a crawl holds nobody up.
 func TestASlowReaderHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("PUT", "/config", `{"compatibility":"NONE"}`, 200, `{"compatibility":"NONE"}`)
-	for i := range 8 { // more than the buffers of a connection
+	for i := range 5 { // more than the buffers of a connection
 		doc := strings.Repeat("x", 900_000)
 		if status, got := r.ask("POST", fmt.Sprintf("/subjects/large%d/versions", i), request(fmt.Sprintf(`{"type":"record","name":"R%d","doc":%q,"fields":[]}`, i, doc))); status != 200 {
 			t.Fatalf("%d %.200s", status, got)
@@ -159,6 +166,9 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
+		if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := fmt.Fprintf(c, "GET /schemas HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -169,11 +179,12 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.want("POST", "/subjects/one/versions", request(`"int"`), 200, `{"id":9}`)
+	r.want("POST", "/subjects/one/versions", request(`"int"`), 200, `{"id":6}`)
 	r.want("DELETE", "/subjects/one", "", 200, `[1]`)
 }
 
 func TestARequestOfAnotherShapeIsToldInItsOwnWords(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for body, want := range map[string]string{
 		`7`: "want an object, got number", `{"schema":7}`: "schema cannot be number", `{"schema":"x","references":[{"version":"1"}]}`: "references.version cannot be string", `[`: "unexpected end",

@@ -33,6 +33,7 @@ func (r *registry) told(method, path, body string) (out answered) {
 // Serializers that put the GUID into a header take it from whichever of these
 // they ask; deserializers find the schema by it.
 func TestEveryAnswerWithASchemaHasItsGUID(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	want := answered{1, 1, hashed(`"string"`), `"string"`}
 	if got := r.told("POST", "/subjects/one/versions", request(`{"type": "string"}`)); got.GUID != hashed(`{"type":"string"}`) {
@@ -68,6 +69,7 @@ func TestEveryAnswerWithASchemaHasItsGUID(t *testing.T) {
 // Metadata, rules and references are part of the name, in the order of
 // Confluent's classes: one text with two rule sets is two schemas.
 func TestAGUIDIsOfMetadataAndRulesToo(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.ask("PUT", "/config", `{"compatibility":"NONE"}`)
 	body := func(more string) string { return `{"schema":"\"string\""` + more + `}` }

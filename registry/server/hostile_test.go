@@ -12,6 +12,7 @@ import (
 // A page of another site may have its name resolve to this machine; its
 // browser then takes the registry for the page's own origin.
 func TestARequestUnderAForeignNameIsRefusedOnLoopback(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	port := r.url[strings.LastIndexByte(r.url, ':'):]
 	for host, want := range map[string]int{
@@ -54,6 +55,7 @@ func TestReferencesThatMeetAgainAreReadOnce(t *testing.T) {
 }
 
 func TestANameThatCannotBeWrittenDownIsNoSubject(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for _, name := range []string{"%ff", "a%00b", "a%0Ab", "%7f", strings.Repeat("a", 1025)} {
 		r.refused("POST", "/subjects/"+name+"/versions", schema(fieldA), 422, 42208)

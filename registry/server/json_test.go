@@ -35,6 +35,7 @@ func (r *registry) wantText(method, path, body string, status int, parts ...stri
 }
 
 func TestJSONSchemaIsServedAsConfluentDoes(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/note/versions", jsonRequest(jsonNote), 200, `{"id":1}`)
 	r.want("POST", "/subjects/note/versions", jsonRequest(" "+jsonNote+"\n"), 200, `{"id":1}`)
@@ -55,6 +56,7 @@ func TestJSONSchemaIsServedAsConfluentDoes(t *testing.T) {
 }
 
 func TestFranzGoClientKeepsJSONSchemas(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	made := must[sr.SubjectSchema](t)(r.sr.CreateSchema(t.Context(), "note", sr.Schema{Schema: jsonNote, Type: sr.TypeJSON}))
 	if made.ID != 1 || made.Type != sr.TypeJSON || made.Schema.Schema != jsonNote {
@@ -68,6 +70,7 @@ func TestFranzGoClientKeepsJSONSchemas(t *testing.T) {
 
 // A text is one schema letter by letter, and its normal form is asked for.
 func TestOrderOfMembersCountsUnlessNormalized(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	const turned = `{"properties":{"text":{"type":"string"}},"type":"object","additionalProperties":false}`
 	const normal = `{"additionalProperties":false,"properties":{"text":{"type":"string"}},"type":"object"}`
@@ -89,6 +92,7 @@ func TestOrderOfMembersCountsUnlessNormalized(t *testing.T) {
 }
 
 func TestIncompatibleJSONSchemaIsRefusedWithPlaceVersionAndMend(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/note/versions", jsonRequest(jsonNote), 200, `{"id":1}`)
 	narrower := strings.Replace(jsonNote, `{"type":"string"}`, `{"type":"string","maxLength":3}`, 1)
@@ -110,6 +114,7 @@ func TestIncompatibleJSONSchemaIsRefusedWithPlaceVersionAndMend(t *testing.T) {
 }
 
 func TestInvalidJSONSchemaIsRefusedWithItsPlace(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	for text, want := range map[string]string{
 		`{"type":"text"}`:              `#/type`,
@@ -125,6 +130,7 @@ func TestInvalidJSONSchemaIsRefusedWithItsPlace(t *testing.T) {
 }
 
 func TestJSONSchemaRefersToOthersByName(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/money/versions", jsonRequest(`{"type":"object","properties":{"cents":{"type":"integer"}},"additionalProperties":false}`), 200, `{"id":1}`)
 	using := `{"$id":"https://example.com/order.json","type":"object","properties":{"price":{"$ref":"money.json"}},"additionalProperties":false}`
@@ -145,6 +151,7 @@ func TestJSONSchemaRefersToOthersByName(t *testing.T) {
 }
 
 func TestOneTextUnderTwoNamesIsFoundUnderBoth(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/money/versions", jsonRequest(`{"type":"integer"}`), 200, `{"id":1}`)
 	r.want("POST", "/subjects/again/versions", jsonRequest(`{"type":"integer"}`), 200, `{"id":1}`)
@@ -159,6 +166,7 @@ func TestOneTextUnderTwoNamesIsFoundUnderBoth(t *testing.T) {
 }
 
 func TestReferencesStayWithinALanguage(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/avro/versions", request(`{"type":"record","name":"A","fields":[]}`), 200, `{"id":1}`)
 	r.want("POST", "/subjects/json/versions", jsonRequest(`{"type":"string"}`), 200, `{"id":2}`)
@@ -171,6 +179,7 @@ func TestReferencesStayWithinALanguage(t *testing.T) {
 // A topic of Confluent's may hold JSON Schemas that no draft allows, and that
 // refer to addresses.
 func TestJSONSchemasOfAnotherRegistryAreFollowed(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop() // declares the topic
 	record := func(subject string, version, id int, text string) (string, string) {
@@ -211,6 +220,7 @@ func TestJSONSchemasOfAnotherRegistryAreFollowed(t *testing.T) {
 // Many names for one schema, and ways to another that double with each between
 // them: a test that ends says that neither is gone through one by one.
 func TestHostileJSONReferencesCostLittle(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	large := `{"description":"` + strings.Repeat("x", 900_000) + `"}`
 	r.want("POST", "/subjects/s0/versions", jsonRequest(large), 200, `{"id":1}`)

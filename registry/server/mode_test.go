@@ -11,6 +11,7 @@ func chosen(name string, id, version int) string {
 }
 
 func TestModesDecideWhatMayBeWritten(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/one/versions", schema(fieldA), 200, `{"id":1}`)
 	r.want("POST", "/subjects/two/versions", schema(fieldA), 200, `{"id":1}`)
@@ -41,6 +42,7 @@ func TestModesDecideWhatMayBeWritten(t *testing.T) {
 }
 
 func TestImportKeepsIdsAndVersionsOfElsewhere(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.refused("POST", "/subjects/one/versions", chosen("A", 50, 3), 422, 42205) // not in import mode
 	r.want("POST", "/subjects/other/versions", chosen("X", 0, 0), 200, `{"id":1}`)
@@ -66,6 +68,7 @@ func TestImportKeepsIdsAndVersionsOfElsewhere(t *testing.T) {
 }
 
 func TestImportClearsWhatWasDeletedSoftly(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/one/versions", schema(fieldA), 200, `{"id":1}`)
 	r.want("PUT", "/config/one", `{"compatibility":"FULL"}`, 200, `{"compatibility":"FULL"}`)
@@ -83,6 +86,7 @@ func TestImportClearsWhatWasDeletedSoftly(t *testing.T) {
 }
 
 func TestReferencedSchemasStay(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/base/versions", chosen("A", 0, 0), 200, `{"id":1}`)
 	using := `{"schema":"{\"type\":\"record\",\"name\":\"U\",\"fields\":[{\"name\":\"a\",\"type\":\"A\"}]}","references":[{"name":"A","subject":"base","version":1}]}`
@@ -105,6 +109,7 @@ func TestReferencedSchemasStay(t *testing.T) {
 }
 
 func TestSchemasWithReferencesAreComparedWhole(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/base/versions", request(`{"type":"record","name":"n.A","fields":[{"name":"x","type":"int"}]}`), 200, `{"id":1}`)
 	r.want("PUT", "/config/base", `{"compatibility":"NONE"}`, 200, `{"compatibility":"NONE"}`)
@@ -122,6 +127,7 @@ func TestSchemasWithReferencesAreComparedWhole(t *testing.T) {
 }
 
 func TestSubjectWhoseVersionsReferToEachOtherIsDeletedWhole(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("PUT", "/config", `{"compatibility":"NONE"}`, 200, `{"compatibility":"NONE"}`)
 	r.want("POST", "/subjects/one/versions", chosen("A", 0, 0), 200, `{"id":1}`)

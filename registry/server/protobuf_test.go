@@ -60,6 +60,7 @@ type schemaOf struct {
 const person = "package acme; message Person { string name = 1; }"
 
 func TestProtobufIsRegisteredServedAndFound(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("GET", "/schemas/types", "", 200, `["AVRO","JSON","PROTOBUF"]`)
 	r.want("POST", "/subjects/p/versions", proto3("// somebody\n"+person), 200, `{"id":1}`)
@@ -78,6 +79,7 @@ func TestProtobufIsRegisteredServedAndFound(t *testing.T) {
 }
 
 func TestADescriptorInBase64IsTheTextItMeans(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	label, str := descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL, descriptorpb.FieldDescriptorProto_TYPE_STRING
 	sent := text64(t, &descriptorpb.FileDescriptorProto{
@@ -127,6 +129,7 @@ func TestADescriptorInBase64IsTheTextItMeans(t *testing.T) {
 }
 
 func TestReferencesOfProtobufAreImports(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/person/versions", proto3(person), 200, `{"id":1}`)
 	order := `package acme; import "acme/person.proto"; import "google/protobuf/timestamp.proto";
@@ -156,6 +159,7 @@ message Order { Person by = 1; google.protobuf.Timestamp at = 2; }`
 }
 
 func TestAReferenceToAnotherLanguageIsRefused(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/avro/versions", schema(fieldA), 200, `{"id":1}`)
 	r.want("POST", "/subjects/proto/versions", proto3(person), 200, `{"id":2}`)
@@ -170,6 +174,7 @@ func TestAReferenceToAnotherLanguageIsRefused(t *testing.T) {
 }
 
 func TestProtobufFollowsItsLevel(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/p/versions", proto3("package acme; message Person { string name = 1; int32 age = 2; }"), 200, `{"id":1}`)
 	bad := proto3("package acme; message Person { string name = 1; string age = 2; }")
@@ -195,6 +200,7 @@ func TestProtobufFollowsItsLevel(t *testing.T) {
 }
 
 func TestNormalProtobufDoesNotDependOnSpelling(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/person/versions", proto3(person), 200, `{"id":1}`)
 	refs := []any{"b.proto", "person", 1}
@@ -219,6 +225,7 @@ func TestNormalProtobufDoesNotDependOnSpelling(t *testing.T) {
 
 // Confluent takes imports that are not there and options nobody defines.
 func TestProtobufThatAnotherRegistryTookIsServedAndCompared(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop()
 	put(t, e, topic,
@@ -243,6 +250,7 @@ func TestProtobufThatAnotherRegistryTookIsServedAndCompared(t *testing.T) {
 
 // As in Avro: what many ways lead to is read once.
 func TestImportsThatMeetAgainAreReadOnce(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	r.want("POST", "/subjects/d0/versions", proto3("message D0 {}"), 200, `{"id":1}`)
 	for i := 1; i <= 25; i++ {

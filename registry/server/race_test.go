@@ -99,6 +99,7 @@ func (b *book) note(t *testing.T, body, text string) {
 // names two schemas, all come to the same state, and so does one that starts
 // later, even when the topic was compacted.
 func TestServersThatRaceGiveNoIdTwice(t *testing.T) {
+	t.Parallel()
 	e := brokertest.New(t)
 	for seed := range 12 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { race(t, e, seed) })

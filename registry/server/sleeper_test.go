@@ -11,6 +11,7 @@ import (
 // long as it likes. Whatever it decided on may be gone when it wakes; then its
 // record must not hold.
 func TestWhoSleptBetweenReadingAndWritingIsRefused(t *testing.T) {
+	t.Parallel()
 	e := brokertest.New(t)
 	const mine = `{"type":"record","name":"Mine","fields":[]}`
 	register := func(subject, text string) step {

@@ -34,6 +34,7 @@ func code(err error) int {
 
 // Every call that franz-go's registry client has.
 func TestFranzGoClientRegistersAndFinds(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	ctx := t.Context()
 	made := must[sr.SubjectSchema](t)(r.sr.CreateSchema(ctx, "base", sr.Schema{Schema: textA}))
@@ -86,6 +87,7 @@ func TestFranzGoClientRegistersAndFinds(t *testing.T) {
 }
 
 func TestFranzGoClientFindsByGUID(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	ctx := t.Context()
 	must[sr.SubjectSchema](t)(r.sr.CreateSchema(ctx, "base", sr.Schema{Schema: `"string"`}))
@@ -104,6 +106,7 @@ func TestFranzGoClientFindsByGUID(t *testing.T) {
 }
 
 func TestFranzGoClientSetsLevelsAndModes(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	ctx := t.Context()
 	must[sr.SubjectSchema](t)(r.sr.CreateSchema(ctx, "one", sr.Schema{Schema: textA}))
@@ -143,6 +146,7 @@ func TestFranzGoClientSetsLevelsAndModes(t *testing.T) {
 }
 
 func TestFranzGoClientDeletes(t *testing.T) {
+	t.Parallel()
 	r := fresh(t)
 	ctx := t.Context()
 	must[sr.SubjectSchema](t)(r.sr.CreateSchema(ctx, "one", sr.Schema{Schema: `"int"`}))

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRestartedServerKnowsAllItAnswered(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	first := start(t, e, topic)
 	first.want("PUT", "/config", `{"compatibility":"FORWARD"}`, 200, `{"compatibility":"FORWARD"}`)
@@ -60,6 +61,7 @@ func put(t *testing.T, e *brokertest.Engine, topic string, pairs ...string) {
 }
 
 func TestTopicOfAnotherRegistryIsReadAndFollowed(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop() // declares the topic
 	put(t, e, topic,
@@ -117,6 +119,7 @@ func everyRecord(t *testing.T, e *brokertest.Engine, topic string) (out [][2]str
 // Keys must be Confluent's byte for byte: where the topic is compacted a key
 // of another spelling is another key, and what it deleted would rise again.
 func TestRecordsAreConfluents(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	r := start(t, e, topic)
 	r.ask("POST", "/subjects/a<b/versions", request(`"int"`))
@@ -151,6 +154,7 @@ func TestRecordsAreConfluents(t *testing.T) {
 }
 
 func TestWhatOnlyConfluentUnderstandsIsKept(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop() // declares the topic
 	put(t, e, topic,
@@ -191,6 +195,7 @@ func TestWhatOnlyConfluentUnderstandsIsKept(t *testing.T) {
 }
 
 func TestClearedSubjectIsForgotten(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	r := start(t, e, topic)
 	for _, name := range []string{"one", "two", "three"} {
@@ -208,6 +213,7 @@ func TestClearedSubjectIsForgotten(t *testing.T) {
 }
 
 func TestSubjectThatBeganWithABadDefaultGoesOn(t *testing.T) {
+	t.Parallel()
 	e, topic := brokertest.New(t), brokertest.Topic(t, "schemas")
 	start(t, e, topic).stop() // declares the topic
 	put(t, e, topic, `{"keytype":"SCHEMA","subject":"old","version":1,"magic":1}`,

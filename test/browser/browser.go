@@ -21,7 +21,7 @@ import (
 
 // Patience bounds every wait of a test on a page. A busy machine starts a
 // browser slowly; a page that is right is there long before.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 type console struct {
 	mu      sync.Mutex

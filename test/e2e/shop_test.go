@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait; what is right is there long before.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // walk is the usual way of an order from its creation to the customer.
 var walk = []string{

@@ -21,8 +21,24 @@ const writeTimeout = 10 * time.Second
 // Clients that never read hold up nobody: while more is said than their
 // connections can hold, another client hears all of it, and they are cut off.
 func TestClientsThatDoNotReadDelayNoOther(t *testing.T) {
-	const orders, deaf = 1000, 5
 	w := proc.Up(t)
+	// A machine with other things to do may be late by itself, but not each time.
+	for late := time.Now().Add(5 * time.Minute); ; {
+		lag := lagBesideTheDeaf(t, w)
+		if lag < writeTimeout {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("each time the last was heard late, now %v after it was answered", lag)
+		}
+	}
+}
+
+// lagBesideTheDeaf is how long after its answer the last of many orders is
+// heard by a client beside which others do not read.
+func lagBesideTheDeaf(t *testing.T, w *proc.Waybill) time.Duration {
+	t.Helper()
+	const orders, deaf = 1000, 5
 	for range deaf {
 		deafClient(t, w)
 	}
@@ -40,10 +56,11 @@ func TestClientsThatDoNotReadDelayNoOther(t *testing.T) {
 		}
 		heard[m.Data.Subject] = true
 	}
-	if lag := time.Since(<-said); lag > writeTimeout {
-		t.Errorf("the last was heard %v after it was answered", lag)
-	}
+	lag := time.Since(<-said)
 	eventually(t, "those that do not read are cut off", func() bool { return connections(t, w) == "1" })
+	s.close()
+	eventually(t, "nobody is left", func() bool { return connections(t, w) == "0" })
+	return lag
 }
 
 // deafClient asks for the events and reads no more than the answer's first

@@ -58,7 +58,7 @@ func (b *book) number(sql string, args ...any) (n int64) {
 // settle waits until everything is published and handled.
 func (b *book) settle() {
 	b.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		backlog := b.number(`SELECT count(*) FROM waybill.outbox_events e WHERE NOT EXISTS (SELECT FROM waybill.outbox_published p WHERE p.id = e.id)`)
 		unhandled := b.number(`SELECT count(*) FROM waybill.outbox_events e WHERE topic = 'orders.events' AND NOT EXISTS (SELECT FROM waybill.inbox i WHERE i.event_id = e.id AND i.group_name = 'analytics')`)
@@ -66,7 +66,7 @@ func (b *book) settle() {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("after a minute %d events are unpublished and %d unhandled\n%s", backlog, unhandled, b.w.Output())
+			b.t.Fatalf("after three minutes %d events are unpublished and %d unhandled\n%s", backlog, unhandled, b.w.Output())
 		}
 		pause(b.t.Context(), 50*time.Millisecond)
 	}

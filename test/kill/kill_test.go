@@ -185,10 +185,10 @@ func (s *shop) answered() map[string]int64 {
 func (s *shop) await(t *testing.T, n int) {
 	t.Helper()
 	goal := s.count() + n
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for s.count() < goal {
 		if time.Now().After(deadline) {
-			t.Fatalf("no %d orders answered within a minute\n%s", n, s.w.Output())
+			t.Fatalf("no %d orders answered within three minutes\n%s", n, s.w.Output())
 		}
 		pause(t.Context(), 5*time.Millisecond)
 	}

@@ -135,7 +135,7 @@ func (h *house) keepAll() {
 func (r *relay) awaitStart() {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.Now().Add(20 * time.Second); r.starts > 0 && time.Now().Before(late); <-tick.C {
+	for late := time.Now().Add(2 * time.Minute); r.starts > 0 && time.Now().Before(late); <-tick.C {
 		if r.process.Ended() || strings.Contains(r.process.Output(), "msg=running") {
 			return
 		}

@@ -37,7 +37,7 @@ func takeOver(t *testing.T, m mode) {
 		waits := active.log.count(standingBy)
 		killed := time.Now()
 		h.must(active.kill())
-		h.eventually(30*time.Second, func() (bool, string) {
+		h.eventually(2*time.Minute, func() (bool, string) {
 			d, ok := w.published(killed)
 			if ok {
 				took = append(took, d)
@@ -53,7 +53,7 @@ func takeOver(t *testing.T, m mode) {
 	slices.Sort(took)
 	t.Logf("%s: published again after kill -9 of the relay: median %s, longest %s of %d", m.name,
 		took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond), len(took))
-	if longest := took[len(took)-1]; longest > 10*time.Second {
+	if longest := took[len(took)-1]; longest > 30*time.Second {
 		t.Errorf("nothing was published for %s", longest)
 	}
 }

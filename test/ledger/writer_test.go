@@ -104,7 +104,7 @@ var errOnPurpose = errors.New("rolled back on purpose")
 
 // transaction runs one plan to its end, whatever that is.
 func (w *writers) transaction(p plan, name string, r *rand.Rand) attempt {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	a := attempt{name: name, begun: time.Now(), fate: rolledBack}
 	tx, err := w.h.db.Begin(ctx)

@@ -35,7 +35,7 @@ func Run(t testing.TB, args ...string) Result {
 func (c Command) Run(t testing.TB) Result {
 	t.Helper()
 	program := Binary(t) // which takes minutes to build where nothing is cached
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, c.Args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

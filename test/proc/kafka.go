@@ -47,7 +47,7 @@ func eventually(t testing.TB, what string, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		err := try()
 		if err == nil {

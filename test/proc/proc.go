@@ -148,7 +148,7 @@ func (w *Waybill) running() string { return filepath.Join(w.Dir, "running.json")
 func (w *Waybill) Await() error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(90 * time.Second)
+	late := time.After(3 * time.Minute)
 	for {
 		if b, err := os.ReadFile(w.running()); err == nil && json.Unmarshal(b, &w.Addresses) == nil {
 			return nil

@@ -21,7 +21,7 @@ func (w *Waybill) Kill() {
 func (w *Waybill) Stop() error {
 	// To its whole group: that is what a terminal does.
 	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
-	return w.Wait(60 * time.Second)
+	return w.Wait(2 * time.Minute)
 }
 
 // Signal sends sig to the process alone.

@@ -98,7 +98,7 @@ func TestRolesRunApart(t *testing.T) {
 // ready waits until the API answers that all is well.
 func ready(t *testing.T, w *proc.Waybill) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -49,7 +49,7 @@ func (n *notices) count(parts ...string) (c int) {
 
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	limit := time.After(60 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for !cond() {
 		select {
 		case <-limit:

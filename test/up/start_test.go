@@ -31,7 +31,7 @@ func endPostgres(t *testing.T, w *proc.Waybill) {
 // exitCode waits for the end of the process.
 func exitCode(t *testing.T, w *proc.Waybill) int {
 	t.Helper()
-	err := w.Wait(45 * time.Second)
+	err := w.Wait(2 * time.Minute)
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -102,14 +102,14 @@ func appears(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("%s did not appear within 30 s", path)
+			t.Fatalf("%s did not appear within two minutes", path)
 		}
 	}
 }

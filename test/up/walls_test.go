@@ -177,7 +177,7 @@ func follow(t *testing.T, url, key string) <-chan string {
 	}()
 	select {
 	case <-ready:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s is never ready", url)
 	}
 	return events

@@ -67,14 +67,18 @@ func Outage(ctx context.Context, p Product, l Load, out io.Writer) (err error) {
 	return h.verdict(ctx, l, calm, dark, all, waiting, time.Since(began))
 }
 
-// settled waits until all orders are assigned and their sagas completed.
+// settled waits until all orders are assigned, their sagas completed and their
+// couriers' reservations confirmed, which each module does at its own time.
 func (h *house) settled(ctx context.Context, all int) error {
 	return h.await(ctx, fmt.Sprintf("%d orders assigned", all), func(ctx context.Context) (bool, error) {
 		n, err := h.count(ctx, `SELECT count(*) FROM orders.orders WHERE state = 'ASSIGNED'`)
 		if err != nil || n < all {
 			return false, err
 		}
-		n, err = h.completed(ctx)
+		if n, err = h.completed(ctx); err != nil || n < all {
+			return false, err
+		}
+		n, err = h.count(ctx, `SELECT count(*) FROM couriers.reservations WHERE state = 'CONFIRMED'`)
 		return n >= all, err
 	})
 }
