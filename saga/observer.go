@@ -41,7 +41,7 @@ type Config struct {
 	// Group is the consumer group that all the sagas are observed in; default
 	// "saga". Two observers that declare different sagas need two groups.
 	Group   string
-	Workers int             // events recorded at once; default 8
+	Workers int             // transactions at once; 1 if zero, which then hold many events each
 	Filter  consumer.Filter // events it does not admit are passed over
 
 	// Every is between two looks for what is overdue; default 1 s.
@@ -82,7 +82,7 @@ func New(deps Deps, cfg Config, sagas ...Saga) (*Observer, error) {
 		cfg.Group = "saga"
 	}
 	if cfg.Workers <= 0 {
-		cfg.Workers = 8
+		cfg.Workers = 1
 	}
 	for v, def := range map[*time.Duration]time.Duration{&cfg.Every: time.Second, &cfg.Standstill: 30 * time.Second, &cfg.Keep: 30 * 24 * time.Hour} {
 		if *v <= 0 {
@@ -143,12 +143,17 @@ func (o *Observer) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// group records what is seen. Each event has a transaction of its own: events
-// of a key come by several partitions, and two transactions that held several
-// keys each would wait for one another.
+// group records what is seen. Events of a key come by several partitions: of two
+// transactions at once that held several keys each, each would wait for the
+// other. So it is one at a time with all that waits in it, or several with one
+// event each. Two processes may meet all the same; then one of them tries again.
 func (o *Observer) group() *consumer.Group {
+	most := 0 // as the group sees fit
+	if o.cfg.Workers > 1 {
+		most = 1
+	}
 	g := consumer.New(consumer.Deps{DB: o.deps.DB, Client: o.deps.Client, Decoder: o.deps.Decoder}, consumer.Config{
-		Group: o.cfg.Group, Workers: o.cfg.Workers, Filter: o.cfg.Filter, MaxBatch: 1,
+		Group: o.cfg.Group, Workers: o.cfg.Workers, Filter: o.cfg.Filter, MaxBatch: most,
 		FlushEvery: min(o.cfg.Every, time.Second), Metrics: o.cfg.Metrics, Logger: o.cfg.Logger,
 	})
 	for _, l := range o.types {

@@ -18,26 +18,29 @@ import (
 	"github.com/waybillhq/waybill/saga"
 )
 
-// moduleWorkers is how many events of a module are handled at once. Its handlers
-// are nothing but SQL, on few connections.
-const moduleWorkers = 4
+// inTurn has a module's group do one transaction at a time, with all that waits
+// in it. Its handlers are nothing but SQL, so that under load sharing a
+// transaction spares more than doing several at once would win; and two of them
+// would lock the same orders, which come by several topics, in opposite order.
+// Groups of several processes may: the runtime sees to that.
+func inTurn(c *consumer.Config) { c.Workers = 1 }
 
-// moduleBatch: a module reads several topics, and two transactions of several
-// events each would lock the same orders in opposite order.
-const moduleBatch = 1
+// apart has a group handle several events at once, each in a transaction of its
+// own: what waits for others than the database must not wait for each other.
+func apart(c *consumer.Config) { c.Workers, c.MaxBatch = 4, 1 }
 
-// group is a module's: named as its role, on its pool. batch bounds the events
-// of a transaction, the runtime's own bound if 0.
-func (a *App) group(p *product, role string, batch int) *consumer.Group {
+// group is a module's: named as its role, on its pool.
+func (a *App) group(p *product, role string, how func(*consumer.Config)) *consumer.Group {
+	cfg := consumer.Config{Group: role, Metrics: a.metrics, Logger: a.log}
+	how(&cfg)
 	return consumer.New(
-		consumer.Deps{DB: a.dbOf(role), Owner: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
-		consumer.Config{Group: role, Workers: moduleWorkers, MaxBatch: batch, Metrics: a.metrics, Logger: a.log})
+		consumer.Deps{DB: a.dbOf(role), Owner: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder}, cfg)
 }
 
 // startOrders has orders react to what the other modules do.
 func (a *App) startOrders(ctx context.Context, p *product) {
 	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
-	g := a.group(p, RoleOrders, moduleBatch)
+	g := a.group(p, RoleOrders, inTurn)
 	store.Subscribe(g)
 	a.stack.run(ctx, "orders housekeeping", store.Run)
 	a.stack.run(ctx, RoleOrders, g.Run)
@@ -45,7 +48,7 @@ func (a *App) startOrders(ctx context.Context, p *product) {
 
 func (a *App) startCouriers(ctx context.Context, p *product) {
 	m := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
-	g := a.group(p, RoleCouriers, moduleBatch)
+	g := a.group(p, RoleCouriers, inTurn)
 	m.Subscribe(g)
 	assign.ReactCouriers(g, m)
 	a.stack.run(ctx, "couriers' deadlines", m.Run)
@@ -54,7 +57,7 @@ func (a *App) startCouriers(ctx context.Context, p *product) {
 
 func (a *App) startBilling(ctx context.Context, p *product) {
 	l := billing.New(a.dbOf(RoleBilling), p.outbox, billing.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleBilling, moduleBatch)
+	g := a.group(p, RoleBilling, inTurn)
 	l.Subscribe(g)
 	assign.ReactBilling(g, l)
 	a.stack.run(ctx, RoleBilling, g.Run)
@@ -62,7 +65,7 @@ func (a *App) startBilling(ctx context.Context, p *product) {
 
 func (a *App) startDispatch(ctx context.Context, p *product) {
 	d := dispatch.New(a.dbOf(RoleDispatch), p.outbox, dispatch.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleDispatch, moduleBatch)
+	g := a.group(p, RoleDispatch, apart)
 	d.Subscribe(g)
 	a.stack.run(ctx, RoleDispatch, g.Run)
 }
@@ -70,7 +73,7 @@ func (a *App) startDispatch(ctx context.Context, p *product) {
 // startTracking keeps where couriers are.
 func (a *App) startTracking(ctx context.Context, p *product) {
 	t := tracking.New(a.dbOf(RoleTracking), tracking.Config{})
-	g := a.group(p, RoleTracking, 0) // positions come in sets
+	g := a.group(p, RoleTracking, inTurn)
 	t.Subscribe(g)
 	a.stack.run(ctx, "old positions", t.Run)
 	a.stack.run(ctx, RoleTracking, g.Run)
@@ -80,7 +83,7 @@ func (a *App) startTracking(ctx context.Context, p *product) {
 func (a *App) startSaga(ctx context.Context, p *product) error {
 	o, err := saga.New(
 		saga.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder, Outbox: p.outbox},
-		saga.Config{Workers: moduleWorkers, Metrics: a.metrics, Logger: a.log},
+		saga.Config{Metrics: a.metrics, Logger: a.log},
 		assign.Saga(assign.Config{}))
 	if err != nil {
 		return err
