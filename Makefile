@@ -10,7 +10,7 @@ DIR   ?= .waybill
 KILLS ?= 30
 KAFKA_KILLS ?= 30
 
-.PHONY: up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
+.PHONY: test-sagas up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -22,7 +22,7 @@ build:
 
 ## test: every test that needs no Kafka, under the race detector
 test: setup build
-	WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m $(LONG) ./... # lint vets; cached results know nothing of the program that test/... builds
+	WAYBILL_TEST_SAGAS=200 WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m $(LONG) ./... # lint vets; cached results know nothing of the program that test/... builds
 
 ## e2e: the whole product in a real browser, and kill -9 under load
 e2e: setup
@@ -39,6 +39,10 @@ test-ledger: setup
 ## test-ledger-nightly: the same with 200 kills
 test-ledger-nightly:
 	@$(MAKE) test-ledger KILLS=200
+
+## test-sagas: a thousand orders at once find their couriers under faults, embedded broker (test-kafka has them on Kafka)
+test-sagas: setup
+	$(GO) test -count=1 -timeout 20m -run ManySagas -v ./test/assignment/
 
 ## test-failover: failover slots on Postgres 17 and 18, and the other tests of outbox and cdc there
 test-failover:
