@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/waybillhq/waybill/broker/brokertest"
 	"github.com/waybillhq/waybill/test/proc"
 )
 
@@ -25,10 +24,7 @@ import (
 func kills(t *testing.T) int {
 	v := os.Getenv("WAYBILL_TEST_KILLS")
 	if v == "" {
-		if brokertest.Kafka() {
-			return 10
-		}
-		return 30
+		return 10
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 {
