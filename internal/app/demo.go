@@ -19,6 +19,14 @@ var demoTenant = uuid.MustParse("0190f5e0-0000-7000-8000-000000000001")
 
 const demoName = "Padaria Aurora"
 
+// demonstrator is the demonstration's merchant, if there is one here.
+func (a *App) demonstrator() uuid.UUID {
+	if a.lock == nil {
+		return uuid.Nil
+	}
+	return demoTenant
+}
+
 // seedDemo makes the demonstration's merchant, with a key kept in the data
 // folder so that it is the same at the next start. Only what runs everything
 // in one folder has a demonstration.

@@ -126,9 +126,8 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		Pages: a.pages(p), Ready: a.checks(hub), Logger: a.log, Registerer: a.metrics,
 		Metrics: promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}), Monitor: a.monitorHandler(),
 	}, api.Config{
-		MaxInFlight: a.cfg.API.MaxInFlight, MaxPerCaller: a.cfg.API.MaxPerCaller,
+		FaultsOf: a.demonstrator(), MaxInFlight: a.cfg.API.MaxInFlight, MaxPerCaller: a.cfg.API.MaxPerCaller,
 		AtWork: a.cfg.API.AtWork, AtWorkPerCaller: a.cfg.API.AtWorkPerCaller, Rate: a.cfg.API.Rate, Burst: a.cfg.API.Burst,
-		MerchantsSetFaults: a.lock != nil, // the demonstration's
 	})
 	if err != nil {
 		return err

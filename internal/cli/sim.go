@@ -52,6 +52,9 @@ takes; it is asked again when it says that it will be able to.`,
 		if err := o.resolve(); err != nil {
 			return err
 		}
+		if err := o.check(cmd.Context()); err != nil {
+			return err
+		}
 		o.cfg.Logger = quiet()
 		stats, err := runSim(cmd.Context(), o.keys, o.cfg, cmd.ErrOrStderr())
 		if err != nil {

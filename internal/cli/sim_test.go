@@ -28,6 +28,11 @@ func shop(t *testing.T, made *atomic.Int64) string {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, `{"id":"%d","tracking_token":"t"}`, made.Add(1))
 	})
+	mux.HandleFunc("GET /v1/me", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer mine" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	})
 	mux.HandleFunc("POST /v1/orders/{id}/transitions", func(http.ResponseWriter, *http.Request) {})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -48,7 +53,7 @@ func simulate(t *testing.T, args ...string) (out string, err error) {
 func TestSimTellsWhatItDid(t *testing.T) {
 	var made atomic.Int64
 	url := shop(t, &made)
-	out, err := simulate(t, "--url", url, "--key", "mine", "--rate", "max", "--speed", "600", "--duration", "300ms", "--json")
+	out, err := simulate(t, "--url", url, "--key", "mine", "--rate", "max", "--speed", "600", "--duration", "2s", "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +90,11 @@ func TestSimSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 	var made atomic.Int64
+	for at, says := range map[string]string{shop(t, &made): "the 1st --key opens nothing at", "http://127.0.0.1:1": "cannot reach http://127.0.0.1:1"} {
+		if _, err := simulate(t, "--url", at, "--key", "stolen", "--duration", "1s"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := runSim(ctx, sim.Keys{Merchants: []string{"stolen"}}, sim.Config{URL: shop(t, &made), Merchants: 1, Couriers: -1, Max: true}, &bytes.Buffer{})

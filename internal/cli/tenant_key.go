@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/tenants"
 )
 
@@ -51,13 +53,18 @@ of couriers (--scope courier --courier ID).`,
 		default:
 			return usagef("--scope %q: want merchant, courier or admin", *scope)
 		}
-		return withTenants(cmd, t, func(ctx context.Context, d *tenants.Directory) error {
-			k, err := d.Issue(ctx, tenant, tenants.Scope(*scope), who)
+		return tenantHint(withDatabase(cmd, t, func(ctx context.Context, db *pgxpool.Pool) error {
+			if who != uuid.Nil {
+				if _, err := couriers.New(db, nil, couriers.Config{}).Get(ctx, who); err != nil {
+					return courierHint(err)
+				}
+			}
+			k, err := tenants.New(db, tenants.Config{}).Issue(ctx, tenant, tenants.Scope(*scope), who)
 			if err != nil {
 				return err
 			}
 			return showIssued(cmd, k, *asJSON)
-		})
+		}))
 	}
 	return cmd
 }
@@ -117,7 +124,7 @@ func newTenantKeyRevoke() *cobra.Command {
 			if err := d.RevokeKey(ctx, tenant, id); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; streams it opened end with their life\n", id)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; streams it opened end with their life, an hour at most\n", id)
 			return err
 		})
 	}

@@ -7,18 +7,27 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/pg"
 )
 
 func TestTenantsAndTheirKeys(t *testing.T) {
 	db, dsn := emptyDatabase(t)
-	if err := pg.Migrate(t.Context(), db, tenants.Migration()); err != nil {
+	if err := pg.Migrate(t.Context(), db, tenants.Migration(), couriers.Migration()); err != nil {
 		t.Fatal(err)
 	}
 	run := func(code int, args ...string) string {
 		t.Helper()
 		got, out, errOut := command(append(append([]string{"tenant"}, args...), "--database", dsn)...)
+		if got != code {
+			t.Fatalf("%q: %d %s %s", args, got, out, errOut)
+		}
+		return out + errOut
+	}
+	runCourier := func(code int, args ...string) string {
+		t.Helper()
+		got, out, errOut := command(append(append([]string{"courier"}, args...), "--database", dsn)...)
 		if got != code {
 			t.Fatalf("%q: %d %s %s", args, got, out, errOut)
 		}
@@ -59,7 +68,42 @@ func TestTenantsAndTheirKeys(t *testing.T) {
 	if admin.Tenant != tenants.Platform || admin.Scope != tenants.Admin {
 		t.Errorf("%+v", admin)
 	}
-	ana := uuid.NewString()
+	var rides enrolled
+	if out := runCourier(exitOK, "add", "Ana Lima", "--tenant", at, "--vehicle", "BICYCLE", "--json"); json.Unmarshal([]byte(out), &rides) != nil {
+		t.Fatal(out)
+	}
+	ana := rides.ID.String()
+	if out := runCourier(exitOK, "ls", at); !strings.Contains(out, ana+"  Ana Lima  BICYCLE  OFFLINE") {
+		t.Errorf("%s", out)
+	}
+	other := asKey(run(exitOK, "create", "Pizzaria", "--json")).Tenant.String()
+	if out := runCourier(exitOK, "ls", other); !strings.Contains(out, "waybill courier add NAME --tenant "+other) {
+		t.Errorf("%s", out)
+	}
+	if out := runCourier(exitOK, "add", "Ana Lima", "--id", ana, "--tenant", other); !strings.Contains(out, "/courier#key=wb_") {
+		t.Errorf("%s", out)
+	}
+	if a, b := runCourier(exitOK, "ls", at), runCourier(exitOK, "ls", other); !strings.Contains(a, ana) || !strings.Contains(b, ana) {
+		t.Errorf("%s%s", a, b)
+	}
+	for want, args := range map[string][]string{
+		"waybill tenant ls":           {"add", "Rui"},
+		"couriers ride for merchants": {"add", "Rui", "--tenant", "platform"},
+		"MOTORBIKE, BICYCLE or CAR":   {"add", "Rui", "--tenant", at, "--vehicle", "HORSE"},
+		"a courier's id":              {"add", "Rui", "--tenant", at, "--id", "rui"},
+	} {
+		if out := runCourier(exitUsage, args...); !strings.Contains(out, want) {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+	for want, args := range map[string][]string{
+		"waybill tenant create NAME": {"add", "Rui", "--tenant", uuid.NewString()},
+		"waybill courier add NAME":   {"add", "Rui", "--tenant", at, "--id", uuid.NewString()},
+	} {
+		if out := runCourier(exitFailed, args...); !strings.Contains(out, want) {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
 	if k := asKey(run(exitOK, "key", "issue", "platform", "--scope", "courier", "--courier", ana, "--json")); k.Courier == nil || k.Courier.String() != ana {
 		t.Errorf("%+v", k)
 	}
@@ -79,6 +123,7 @@ func TestTenantsAndTheirKeys(t *testing.T) {
 		{exitUsage, []string{"key", "rotate", at, first.KeyID.String(), "--grace", "721h"}, "30 days"},
 		{exitFailed, []string{"key", "rotate", at, second.KeyID.String()}, "waybill tenant key ls"},
 		{exitFailed, []string{"key", "revoke", at, uuid.NewString()}, "waybill tenant key ls"},
+		{exitFailed, []string{"key", "issue", "platform", "--scope", "courier", "--courier", uuid.NewString()}, "waybill courier add NAME"},
 		{exitFailed, []string{"key", "issue", uuid.NewString()}, "waybill tenant create NAME"},
 		{exitFailed, []string{"key", "ls", uuid.NewString()}, "waybill tenant create NAME"},
 	} {

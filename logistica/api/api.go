@@ -105,9 +105,9 @@ type Config struct {
 	Rate float64
 	// Burst is how many it may send at once after a rest, half a second's if zero.
 	Burst float64
-	// MerchantsSetFaults lets every merchant's key set faults, which strike all
-	// of them: for a demonstration.
-	MerchantsSetFaults bool
+	// FaultsOf is a merchant whose keys set faults as an administrator's do, which
+	// strike all merchants: of a demonstration. Zero for none.
+	FaultsOf uuid.UUID
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/waybillhq/waybill/logistica/faults"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -25,7 +26,7 @@ func (s *service) faultRoutes() {
 		return
 	}
 	scopes := []tenants.Scope{tenants.Admin}
-	if s.cfg.MerchantsSetFaults {
+	if s.cfg.FaultsOf != uuid.Nil {
 		scopes = append(scopes, tenants.Merchant)
 	}
 	only := takes(scopes...)
@@ -73,6 +74,9 @@ type faultsOutput struct {
 }
 
 func (s *service) listFaults(ctx context.Context, _ *struct{}) (*faultsOutput, error) {
+	if err := s.breaks(ctx); err != nil {
+		return nil, err
+	}
 	all, err := s.Faults.List(ctx)
 	if err != nil {
 		return nil, err
@@ -96,6 +100,9 @@ type setFaultInput struct {
 type faultOutput struct{ Body Fault }
 
 func (s *service) setFault(ctx context.Context, in *setFaultInput) (*faultOutput, error) {
+	if err := s.breaks(ctx); err != nil {
+		return nil, err
+	}
 	var last time.Duration
 	if in.Body.For != "" {
 		var err error
@@ -115,8 +122,23 @@ type faultPath struct {
 }
 
 func (s *service) clearFault(ctx context.Context, in *faultPath) (*struct{}, error) {
+	if err := s.breaks(ctx); err != nil {
+		return nil, err
+	}
 	_, err := s.Faults.Clear(ctx, in.Name)
 	return nil, faultProblem(err)
+}
+
+// breaks refuses merchants other than the demonstration's.
+func (s *service) breaks(ctx context.Context) error {
+	if s.setsFaults(tenantOf(ctx)) {
+		return nil
+	}
+	return problem(http.StatusForbidden, "This takes an API key of scope admin; yours is of scope merchant.")
+}
+
+func (s *service) setsFaults(t tenants.Tenant) bool {
+	return s.Faults != nil && (t.Scope == tenants.Admin || s.cfg.FaultsOf != uuid.Nil && t.ID == s.cfg.FaultsOf)
 }
 
 // faultProblem is what the client may know of a refusal; other errors stay what

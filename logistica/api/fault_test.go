@@ -77,7 +77,7 @@ func TestAFaultThatCannotBeSetIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAMerchantSetsFaultsOnlyInADemonstration(t *testing.T) {
+func TestOnlyTheDemonstrationsMerchantSetsFaults(t *testing.T) {
 	t.Parallel()
 	b, admin := breakable(t)
 	m := b.merchant(t, "Padaria")
@@ -86,9 +86,14 @@ func TestAMerchantSetsFaultsOnlyInADemonstration(t *testing.T) {
 		b.ask(t, c[0], c[1], `{"value":1}`).problem(t, http.StatusUnauthorized)
 	}
 	admin.ask(t, "GET", "/v1/orders", "").problem(t, http.StatusForbidden) // no merchant's key
-	demo, _ := breakable(t, func(_ *api.Deps, c *api.Config) { c.MerchantsSetFaults = true })
+	its := b.merchant(t, "Pizzaria")
+	its.bed = newBedOn(t, b.pool, func(d *api.Deps, c *api.Config) { d.Faults, c.FaultsOf = faults.New(b.pool, faults.Config{}), its.id })
+	m.bed = its.bed
+	for _, c := range [][2]string{{"GET", "/v1/faults"}, {"PUT", "/v1/faults/broker-down"}, {"DELETE", "/v1/faults/broker-down"}} {
+		m.ask(t, c[0], c[1], `{"value":1}`).problem(t, http.StatusForbidden)
+	}
 	var f api.Fault
-	demo.merchant(t, "Pizzaria").ask(t, "PUT", "/v1/faults/broker-down", `{"value":1,"for":"1m"}`).into(t, http.StatusOK, &f)
+	its.ask(t, "PUT", "/v1/faults/broker-down", `{"value":1,"for":"1m"}`).into(t, http.StatusOK, &f)
 	if f.Value != 1 {
 		t.Errorf("%+v", f)
 	}

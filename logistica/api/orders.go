@@ -242,6 +242,6 @@ type meOutput struct {
 func (s *service) me(ctx context.Context, _ *struct{}) (*meOutput, error) {
 	t, out := tenantOf(ctx), &meOutput{}
 	out.Body.ID, out.Body.Name = t.ID, t.Name
-	out.Body.SetsFaults = s.Faults != nil && s.cfg.MerchantsSetFaults
+	out.Body.SetsFaults = s.setsFaults(t)
 	return out, nil
 }
