@@ -185,8 +185,12 @@ func TestTheMerchantResetsTheCodeOrConfirms(t *testing.T) {
 	m := newBed(t).merchant(t, "Padaria")
 	o, courier := m.assigned(t)
 	o = m.move(t, o, "PICKUP_ONGOING", "ARRIVED_AT_MERCHANT", "PICKED_UP", "DELIVERY_ONGOING", "ARRIVED_AT_CUSTOMER")
+	wrong := "0000"
+	if m.read(t, o).DeliveryCode == wrong {
+		wrong = "0001"
+	}
 	for range orders.MaxCodeTries {
-		if _, err := m.store.MoveAsCourier(t.Context(), courier, o.ID, orders.Move{To: orders.Delivered}, "nope"); err == nil {
+		if _, err := m.store.MoveAsCourier(t.Context(), courier, o.ID, orders.Move{To: orders.Delivered}, wrong); err == nil {
 			t.Fatal("delivered")
 		}
 	}

@@ -57,6 +57,7 @@ type Job struct {
 	PickupETA   *time.Time    `json:"pickup_eta,omitempty"`
 	DeliveryETA *time.Time    `json:"delivery_eta,omitempty"`
 	DistanceM   *int64        `json:"distance_m,omitempty" doc:"Metres, estimated."`
+	CodeLocked  bool          `json:"code_locked,omitempty" doc:"No delivery code is taken, until the merchant resets the tries."`
 }
 
 func jobJSON(j orders.Job) Job {
@@ -68,7 +69,7 @@ func jobJSON(j orders.Job) Job {
 		ID: j.Order, State: string(j.State), Allowed: names(j.Allowed), Version: j.Version, Attempt: j.Attempt,
 		Pickup: Place(j.Pickup), Dropoff: Place(j.Dropoff), Customer: Customer(j.Customer), Items: items,
 		PromisedAt: j.PromisedAt, AssignedAt: j.AssignedAt, PickupETA: j.PickupETA, DeliveryETA: j.DeliveryETA,
-		DistanceM: j.DistanceM,
+		DistanceM: j.DistanceM, CodeLocked: j.CodeLocked,
 	}
 }
 

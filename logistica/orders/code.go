@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,7 +46,7 @@ const MaxCodeTries = 5
 // CodeRefused is a delivery whose code is missing or wrong, or that no code
 // completes any more.
 type CodeRefused struct {
-	Missing bool // none was given, which counts as no try
+	Missing bool // nothing of a code's form was given, which counts as no try
 	Left    int  // tries that are left
 }
 
@@ -67,6 +68,12 @@ func newCode() Code {
 	return Code(fmt.Sprintf("%04d", n))
 }
 
+// codeForm tells what may be a code. What may not, a slip of the finger or
+// nothing at all, costs no try.
+func codeForm(text string) bool {
+	return len(text) == 4 && strings.Trim(text, "0123456789") == ""
+}
+
 // tryCode compares given with the order's code, in a time that tells nothing of
 // how much of it was right. A wrong one is counted in tx, which must commit.
 func (s *Store) tryCode(ctx context.Context, tx pgx.Tx, o *Order, given string) (refused *CodeRefused, err error) {
@@ -74,7 +81,7 @@ func (s *Store) tryCode(ctx context.Context, tx pgx.Tx, o *Order, given string) 
 	switch {
 	case left <= 0:
 		return &CodeRefused{}, nil
-	case given == "":
+	case !codeForm(given):
 		return &CodeRefused{Missing: true, Left: left}, nil
 	case subtle.ConstantTimeCompare([]byte(given), []byte(o.Code)) == 1:
 		return nil, nil //nolint:nilnil // not refused

@@ -97,6 +97,21 @@ func TestFiveWrongCodesLockUntilTheMerchantActs(t *testing.T) {
 		},
 	} {
 		o, courier := b.atTheDoor(t, tenant)
+		for _, slip := range []string{"", "123", "12345", "l234", "１２３４"} { // cost nothing
+			if _, refused := b.deliver(t, courier, o, slip); refused == nil || !refused.Missing || refused.Left != orders.MaxCodeTries {
+				t.Errorf("%q: %+v", slip, refused)
+			}
+		}
+		locked := func() bool {
+			jobs, err := b.Jobs(t.Context(), courier)
+			if err != nil || len(jobs) != 1 {
+				t.Fatalf("%v %v", jobs, err)
+			}
+			return jobs[0].CodeLocked
+		}
+		if locked() {
+			t.Error("locked before a try")
+		}
 		for range orders.MaxCodeTries {
 			b.tryWrong(t, courier, o)
 		}
@@ -106,6 +121,9 @@ func TestFiveWrongCodesLockUntilTheMerchantActs(t *testing.T) {
 		}
 		if now := b.get(t, tenant, o.ID); now.State != orders.ArrivedAtCustomer || now.Version != o.Version || now.CodeTries != orders.MaxCodeTries {
 			t.Errorf("locked: %+v", now)
+		}
+		if !locked() {
+			t.Error("the courier is not told that it is locked")
 		}
 		got, err := open(o, courier)
 		want := map[string]string{"resets": "CODE", "confirms": "MERCHANT"}[name]

@@ -28,6 +28,7 @@ type Job struct {
 	PickupETA   *time.Time
 	DeliveryETA *time.Time
 	DistanceM   *int64 // metres
+	CodeLocked  bool   // no delivery code is taken, until the merchant resets the tries
 }
 
 // maxJobs bounds an answer; a courier carries a few orders at a time.
@@ -36,7 +37,7 @@ const maxJobs = 100
 const selectJobs = `SELECT o.id, o.tenant, o.state, o.version, o.attempt,
 	o.pickup_street, o.pickup_number, o.pickup_cep, o.pickup_district, o.pickup_lat, o.pickup_lng, o.pickup_reference,
 	o.dropoff_street, o.dropoff_number, o.dropoff_cep, o.dropoff_district, o.dropoff_lat, o.dropoff_lng, o.dropoff_reference,
-	o.customer_name, o.customer_phone, o.items, o.promised_at, a.assigned_at, a.pickup_eta, a.delivery_eta, o.distance_m
+	o.customer_name, o.customer_phone, o.items, o.promised_at, a.assigned_at, a.pickup_eta, a.delivery_eta, o.distance_m, o.code_tries
 	FROM orders.orders o LEFT JOIN orders.assignments a
 		ON a.tenant = o.tenant AND a.order_id = o.id AND a.attempt = o.attempt
 	WHERE o.courier = $1 AND o.state NOT IN ('DELIVERED', 'CANCELLED', 'RETURNED')
@@ -66,10 +67,12 @@ func (s *Store) Jobs(ctx context.Context, courier uuid.UUID) (jobs []Job, err er
 func scanJob(row pgx.CollectableRow) (j Job, err error) {
 	p, d := &j.Pickup, &j.Dropoff
 	var items []Item
+	var tries int32
 	err = row.Scan(&j.Order, &j.Tenant, &j.State, &j.Version, &j.Attempt,
 		&p.Street, &p.Number, &p.CEP, &p.District, &p.Lat, &p.Lng, &p.Reference,
 		&d.Street, &d.Number, &d.CEP, &d.District, &d.Lat, &d.Lng, &d.Reference,
-		&j.Customer.Name, &j.Customer.Phone, &items, &j.PromisedAt, &j.AssignedAt, &j.PickupETA, &j.DeliveryETA, &j.DistanceM)
+		&j.Customer.Name, &j.Customer.Phone, &items, &j.PromisedAt, &j.AssignedAt, &j.PickupETA, &j.DeliveryETA, &j.DistanceM, &tries)
+	j.CodeLocked = tries >= MaxCodeTries
 	inUTC(j.PromisedAt, j.AssignedAt, j.PickupETA, j.DeliveryETA)
 	for _, i := range items {
 		j.Items = append(j.Items, TrackedItem{Name: i.Name, Quantity: i.Quantity})

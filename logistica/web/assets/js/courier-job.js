@@ -38,7 +38,7 @@ function Eta({ job }) {
   const before = declinable.includes(job.state) && job.state !== "ARRIVED_AT_MERCHANT";
   const at = before ? job.pickup_eta : (job.delivery_eta ?? job.promised_at);
   const when = instant(at);
-  if (!when || ["FAILED", "RETURNING"].includes(job.state)) return null;
+  if (!when || ["ARRIVED_AT_CUSTOMER", "FAILED", "RETURNING"].includes(job.state)) return null;
   const left = Math.round((when.getTime() - Date.now()) / 60_000);
   return html`<span class="eta num ${left < 0 ? "bad" : ""}" title=${f.full(at)}>${t(before ? "courier.eta.pickup" : "courier.eta.dropoff", { time: f.soon(at) })} · ${left < 0 ? t("courier.eta.late", { n: -left }) : t("courier.eta.left", { n: left })}</span>`;
 }
@@ -56,7 +56,7 @@ function Dock({ job, act, model }) {
   return html`<div class="dock">
     ${act?.status === "refused" && html`<p class="note bad" role="alert">${refusalOf(t, act.problem)}
       <button type="button" onClick=${() => model.dismiss(job.id)}>${t("row.dismiss")}</button></p>`}
-    ${under ? html`<${Under} act=${act} onGiveUp=${() => model.dismiss(job.id)} />` : html`<${Forward} to=${forward} job=${job} locked=${isLocked(act?.problem)} go=${go} />`}
+    ${under ? html`<${Under} act=${act} onGiveUp=${() => model.dismiss(job.id)} />` : html`<${Forward} to=${forward} job=${job} locked=${isLocked(act?.problem) || job.code_locked} go=${go} />`}
     ${!under && html`<div class="dock-rest">
       ${declinable.includes(job.state) && html`<button type="button" data-to=${DECLINE} onClick=${() => setAsked(DECLINE)}>${t(`courier.do.${job.state === "ASSIGNED" ? DECLINE : "GIVE_BACK"}`)}</button>`}
       ${job.allowed.includes("FAILED") && html`<button type="button" class="grave" data-to="FAILED" onClick=${() => setAsked("FAILED")}>${t("courier.do.FAILED")}</button>`}
