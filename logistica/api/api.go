@@ -122,7 +122,8 @@ type service struct {
 	mux     *http.ServeMux
 	huma    huma.API
 	slots   chan struct{}
-	shares  *shares
+	callers *allowance // requests of each, from their heads to the ends of their answers
+	shares  *shares    // those at work, and those that wait for that
 	pace    *pace
 	streams map[string]bool // patterns of routes that stream
 	metrics *metrics
@@ -159,7 +160,8 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
-		shares: newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
+		callers: newAllowance(cfg.MaxPerCaller),
+		shares:  newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
 		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
 	}
 	if err := s.routes(); err != nil {
