@@ -97,8 +97,9 @@ type Config struct {
 	// AtWork is how many of them are worked on at the same time, 32 if zero. The
 	// others wait, and the callers take turns.
 	AtWork int
-	// AtWorkPerCaller is how many of these may be one caller's, 12 if zero: less
-	// than the database has connections for, so that another finds one.
+	// AtWorkPerCaller is how many of these may be one caller's, three eighths and
+	// 12 at most if zero: less than the database has connections for, so that
+	// another finds one.
 	AtWorkPerCaller int
 	// Rate is how many requests a second a key's owner may send for long, 700 if
 	// zero; more are slowed down, then told to come back. The public has no such bound.
@@ -150,7 +151,7 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 		cfg.AtWork = 32
 	}
 	if cfg.AtWorkPerCaller == 0 {
-		cfg.AtWorkPerCaller = min(12, cfg.AtWork)
+		cfg.AtWorkPerCaller = ownOf(cfg.AtWork)
 	}
 	if cfg.Rate == 0 {
 		cfg.Rate = 700

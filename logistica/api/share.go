@@ -37,6 +37,10 @@ func newShares(most, places, own int) *shares {
 	return &shares{most: most, places: places, own: own, free: places, held: map[string]*share{}}
 }
 
+// ownOf is how many of some places one caller may have where nobody says: never
+// all, unless there is one.
+func ownOf(places int) int { return max(1, min(12, places*3/8)) }
+
 // take waits for a place, and is false at once where the caller has its most
 // already, or when ctx ends. A caller that got one gives it back.
 func (s *shares) take(ctx context.Context, caller string) bool {

@@ -77,6 +77,17 @@ func TestOneCallerNeverHasAllPlaces(t *testing.T) {
 	})
 }
 
+func TestUnlessSomebodySaysSoOneCallerHasNotAllPlaces(t *testing.T) {
+	for places := 2; places <= 64; places++ {
+		if own := ownOf(places); own < 1 || own >= places {
+			t.Errorf("%d of %d", own, places)
+		}
+	}
+	if ownOf(32) != 12 || ownOf(1) != 1 {
+		t.Errorf("%d of 32, %d of 1", ownOf(32), ownOf(1))
+	}
+}
+
 func TestWhoGivesUpLeavesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShares(3, 1, 1)
