@@ -153,6 +153,9 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.AtWorkPerCaller == 0 {
 		cfg.AtWorkPerCaller = ownOf(cfg.AtWork)
 	}
+	if err := checkOwn(cfg.AtWorkPerCaller, cfg.AtWork); err != nil {
+		return nil, err
+	}
 	if cfg.Rate == 0 {
 		cfg.Rate = 700
 	}
