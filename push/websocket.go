@@ -1,9 +1,11 @@
 package push
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -38,7 +40,8 @@ func (h *Hub) serveWebSocket(w http.ResponseWriter, r *http.Request, channel str
 		return
 	}
 	defer h.leave(c, key)
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}})
+	taken := &taken{ResponseWriter: w}
+	ws, err := websocket.Accept(taken, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}})
 	if err != nil {
 		h.log.DebugContext(r.Context(), "a WebSocket was not opened", "error", err) // the client has its answer
 		return
@@ -46,7 +49,7 @@ func (h *Hub) serveWebSocket(w http.ResponseWriter, r *http.Request, channel str
 	c.onRequest()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	t := &talk{conn: c, ws: ws, hub: h}
+	t := &talk{conn: c, ws: ws, net: taken.conn, hub: h}
 	go t.listen(ctx, cancel)
 	t.run(ctx, cancel, opening)
 }
@@ -55,7 +58,20 @@ func (h *Hub) serveWebSocket(w http.ResponseWriter, r *http.Request, channel str
 type talk struct {
 	conn *conn
 	ws   *websocket.Conn
+	net  net.Conn // under ws
 	hub  *Hub
+}
+
+// taken keeps hold of the connection that its request gives up: a WebSocket that
+// waits for its client to say goodbye can be ended by nothing else.
+type taken struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (t *taken) Hijack() (_ net.Conn, rw *bufio.ReadWriter, err error) {
+	t.conn, rw, err = http.NewResponseController(t.ResponseWriter).Hijack()
+	return t.conn, rw, err
 }
 
 // listen answers pings and notices that the client goes, or says something.
@@ -67,8 +83,8 @@ func (t *talk) listen(ctx context.Context, cancel context.CancelFunc) {
 }
 
 func (t *talk) run(ctx context.Context, cancel context.CancelFunc, opening [][]byte) {
-	defer func() { _ = t.ws.CloseNow() }()
-	stuck := time.AfterFunc(time.Hour, cancel)
+	defer func() { _ = t.net.Close(); _ = t.ws.CloseNow() }() // which alone waits for a goodbye that was asked for
+	stuck := time.AfterFunc(time.Hour, func() { cancel(); _ = t.net.Close() })
 	stuck.Stop()
 	defer stuck.Stop()
 	t.conn.arm(func(at time.Time) error { stuck.Reset(time.Until(at)); return nil })

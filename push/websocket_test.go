@@ -1,8 +1,12 @@
 package push_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -173,4 +177,45 @@ func TestAWebSocketThatDoesNotReadIsEvicted(t *testing.T) {
 	}
 	c.close()
 	s.stop() // returns: nothing waits for it any more
+}
+
+// A client that says something, and then neither goodbye nor anything else, does
+// not hold the end up longer than any other: the handshake's own patience, five
+// seconds, is not waited for. A machine that is slow has more than one try.
+func TestADeafWebSocketDoesNotHoldUpTheEnd(t *testing.T) {
+	for range 4 {
+		w := newWorld(t, 1)
+		s := w.site(t, nil)
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(c, "GET /?channel=a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rd := bufio.NewReader(c)
+		for line := ""; !strings.Contains(line, push.EventReady); {
+			if line, err = rd.ReadString('}'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := c.Write([]byte{0x81, 0x82, 0, 0, 0, 0, 'h', 'i'}); err != nil { // a masked text frame
+			t.Fatal(err)
+		}
+		closing := make([]byte, 2) // the frame that lets it go
+		for !bytes.Equal(closing[:1], []byte{0x88}) {
+			if _, err := io.ReadFull(rd, closing[:1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := time.Now()
+		s.stop()
+		_ = c.Close()
+		if time.Since(begun) < 4*time.Second {
+			return
+		}
+	}
+	t.Error("it is waited for")
 }

@@ -97,8 +97,9 @@ type Config struct {
 	// AtWork is how many of them are worked on at the same time, 32 if zero. The
 	// others wait, and the callers take turns.
 	AtWork int
-	// AtWorkPerCaller is how many of these may be one caller's, 12 if zero: less
-	// than the database has connections for, so that another finds one.
+	// AtWorkPerCaller is how many of these may be one caller's, three eighths and
+	// 12 at most if zero: less than the database has connections for, so that
+	// another finds one.
 	AtWorkPerCaller int
 	// Rate is how many requests a second a key's owner may send for long, 700 if
 	// zero; more are slowed down, then told to come back. The public has no such bound.
@@ -122,7 +123,8 @@ type service struct {
 	mux     *http.ServeMux
 	huma    huma.API
 	slots   chan struct{}
-	shares  *shares
+	callers *allowance // requests of each, from their heads to the ends of their answers
+	shares  *shares    // those at work, and those that wait for that
 	pace    *pace
 	streams map[string]bool // patterns of routes that stream
 	metrics *metrics
@@ -149,7 +151,10 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 		cfg.AtWork = 32
 	}
 	if cfg.AtWorkPerCaller == 0 {
-		cfg.AtWorkPerCaller = min(12, cfg.AtWork)
+		cfg.AtWorkPerCaller = ownOf(cfg.AtWork)
+	}
+	if err := checkOwn(cfg.AtWorkPerCaller, cfg.AtWork); err != nil {
+		return nil, err
 	}
 	if cfg.Rate == 0 {
 		cfg.Rate = 700
@@ -159,7 +164,8 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	}
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
-		shares: newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
+		callers: newAllowance(cfg.MaxPerCaller),
+		shares:  newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
 		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
 	}
 	if err := s.routes(); err != nil {

@@ -32,7 +32,7 @@ func scopesOf(op *huma.Operation) []tenants.Scope {
 
 // authenticate is huma's middleware: it lets only public operations pass
 // without a key of a scope they take, and each caller's at its pace, up to its
-// share, in its turn. The public is many, and has no pace.
+// share. The public is many, and has no pace.
 func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	caller := thePublic
@@ -48,12 +48,27 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	if !s.shares.take(ctx.Context(), caller) {
+	if !s.callers.take(caller) {
 		greedy().write(w, r)
 		return
 	}
-	defer s.shares.give(caller)
+	defer s.callers.give(caller)
 	next(ctx)
+}
+
+// work does what was asked for in its caller's turn. The body has come by then,
+// and the answer goes out afterwards: clients that are slow at either hold no
+// place that others wait for.
+func work[I, O any](ctx context.Context, s *service, in *I, handle func(context.Context, *I) (*O, error)) (*O, error) {
+	caller := thePublic
+	if t, ok := ctx.Value(tenantKey{}).(tenants.Tenant); ok {
+		caller = callerOf(t)
+	}
+	if !s.shares.take(ctx, caller) {
+		return nil, greedy()
+	}
+	defer s.shares.give(caller)
+	return handle(ctx, in)
 }
 
 // callerOf is whose share a request takes: couriers are all of one tenant, and

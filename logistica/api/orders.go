@@ -50,7 +50,7 @@ func (s *service) orderRoutes() {
 func route[I, O any](s *service, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.MaxBodyBytes = maxBody
 	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handle(ctx, in)
+		out, err := work(ctx, s, in, handle)
 		if err != nil {
 			p := s.problemOf(ctx, err).from(ctx)
 			if after := p.after(); after != "" {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -35,6 +36,18 @@ type share struct {
 
 func newShares(most, places, own int) *shares {
 	return &shares{most: most, places: places, own: own, free: places, held: map[string]*share{}}
+}
+
+// ownOf is how many of some places one caller may have where nobody says: never
+// all, unless there is one.
+func ownOf(places int) int { return max(1, min(12, places*3/8)) }
+
+// checkOwn also sees what one of the two is where only the other was set.
+func checkOwn(own, places int) error {
+	if own > places {
+		return fmt.Errorf("api: at_work_per_caller %d is more than at_work %d, which is of all callers: raise api.at_work or lower api.at_work_per_caller", own, places)
+	}
+	return nil
 }
 
 // take waits for a place, and is false at once where the caller has its most

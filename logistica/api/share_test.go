@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,20 @@ func TestOneCallerNeverHasAllPlaces(t *testing.T) {
 			t.Errorf("%d were let in", len(let))
 		}
 	})
+}
+
+func TestUnlessSomebodySaysSoOneCallerHasNotAllPlaces(t *testing.T) {
+	for places := 2; places <= 64; places++ {
+		if own := ownOf(places); own < 1 || own >= places {
+			t.Errorf("%d of %d", own, places)
+		}
+	}
+	if err := checkOwn(33, 32); err == nil || !strings.Contains(err.Error(), "api.at_work_per_caller") {
+		t.Errorf("33 of 32: %v", err)
+	}
+	if ownOf(32) != 12 || ownOf(1) != 1 {
+		t.Errorf("%d of 32, %d of 1", ownOf(32), ownOf(1))
+	}
 }
 
 func TestWhoGivesUpLeavesTheLine(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"github.com/waybillhq/waybill/logistica/contracts"
 )
 
-// offerBatch bounds what one look finds. Each order is then worked on in a
-// transaction of its own, so that none holds another up.
+// offerBatch bounds what one query finds; there are as many as it takes, since a
+// look comes only so often. Each order is then worked on in a transaction of its
+// own, so that none holds another up.
 const offerBatch = 100
 
 // TakeBack takes orders back from couriers who have not set out within
@@ -21,9 +22,20 @@ const offerBatch = 100
 // courier, or are UNASSIGNABLE after the last attempt, for the reason EXPIRED.
 // Who sets out at the same moment comes before or after.
 func (s *Store) TakeBack(ctx context.Context) (taken int, err error) {
+	due := s.clock().Add(-s.offer)
+	for {
+		found, n, err := s.takeSomeBack(ctx, due)
+		taken += n
+		if err != nil || found < offerBatch || n == 0 {
+			return taken, err
+		}
+	}
+}
+
+// takeSomeBack works on a batch, those that wait for longest.
+func (s *Store) takeSomeBack(ctx context.Context, due time.Time) (all, taken int, err error) {
 	type key struct{ Tenant, Order uuid.UUID }
 	var found []key
-	due := s.clock().Add(-s.offer)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var b pgx.Batch
 		b.Queue(`SELECT set_config('waybill.orders_offered', 'on', true)`)
@@ -35,7 +47,7 @@ func (s *Store) TakeBack(ctx context.Context) (taken int, err error) {
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look for offers that are over: %w", err)
+		return 0, 0, fmt.Errorf("look for offers that are over: %w", err)
 	}
 	var errs []error
 	for _, k := range found {
@@ -47,7 +59,7 @@ func (s *Store) TakeBack(ctx context.Context) (taken int, err error) {
 			taken++
 		}
 	}
-	return taken, errors.Join(errs...)
+	return len(found), taken, errors.Join(errs...)
 }
 
 func (s *Store) takeBack(ctx context.Context, tenant, id uuid.UUID, due time.Time) (was bool, err error) {

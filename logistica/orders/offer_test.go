@@ -170,3 +170,19 @@ func TestTheSweepSeesOffersOnlyAndWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// However many couriers are silent at once, all of their orders are taken back
+// when their time is over, and not so many with each look.
+func TestACrowdThatNobodySetsOutForIsTakenBackAtOnce(t *testing.T) {
+	t.Parallel()
+	const many = 105
+	b, ahead := clocked(t, orders.Config{})
+	tenant := event.NewID()
+	for range many {
+		b.assigned(t, tenant)
+	}
+	ahead(6 * time.Minute)
+	if n := b.takeBack(t); n != many {
+		t.Errorf("%d of %d are taken back", n, many)
+	}
+}

@@ -35,11 +35,12 @@ func (d *Directory) Authenticate(ctx context.Context, key string) (Tenant, error
 	default:
 		return Tenant{}, ErrBusy
 	}
+	mark := d.keys.mark() // a key that is revoked while it is looked up is not remembered
 	t, left, err := d.find(ctx, hash)
 	if err != nil {
 		return Tenant{}, err
 	}
-	d.keys.putFor(hash, t, left)
+	d.keys.putFor(hash, t, left, mark)
 	return t, nil
 }
 

@@ -14,6 +14,7 @@ type cache[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	entries map[K]entry[V]
+	drops   uint64
 }
 
 type entry[V any] struct {
@@ -35,12 +36,23 @@ func (c *cache[K, V]) get(k K) (v V, ok bool) {
 	return e.value, true
 }
 
-func (c *cache[K, V]) put(k K, v V) { c.putFor(k, v, c.life) }
+func (c *cache[K, V]) put(k K, v V) { c.putFor(k, v, c.life, c.mark()) }
 
-// putFor remembers v for a life of its own.
-func (c *cache[K, V]) putFor(k K, v V, life time.Duration) {
+// mark is taken before a value is looked up: putFor remembers it only if nothing
+// was dropped since, which may have been the value's like.
+func (c *cache[K, V]) mark() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.drops
+}
+
+// putFor remembers v for a life of its own.
+func (c *cache[K, V]) putFor(k K, v V, life time.Duration, mark uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if mark != c.drops {
+		return
+	}
 	if _, known := c.entries[k]; !known && len(c.entries) >= c.size {
 		c.makeRoom()
 	}
@@ -65,5 +77,6 @@ func (c *cache[K, V]) makeRoom() {
 func (c *cache[K, V]) drop(k K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drops++
 	delete(c.entries, k)
 }

@@ -3,6 +3,7 @@ package tenants
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -231,5 +232,35 @@ func TestTheDirectoryListsTenantsInPages(t *testing.T) {
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A key that is looked up while it is revoked, or rotated without a grace, is
+// not remembered as it was before.
+func TestAKeyThatEndsWhileItIsLookedUpIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	d := New(newPool(t), Config{})
+	merchant, err := d.Create(t.Context(), "Padaria")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 100 {
+		k, err := d.Issue(t.Context(), merchant.ID, Merchant, uuid.Nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() { _, _ = d.Authenticate(t.Context(), k.Secret) }) // before, or after
+		}
+		all.Go(func() {
+			if err := d.RevokeKey(t.Context(), merchant.ID, k.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		if _, err := d.Authenticate(t.Context(), k.Secret); !errors.Is(err, ErrUnauthenticated) {
+			t.Fatalf("round %d: revoked, and %v", round, err)
+		}
 	}
 }
