@@ -22,7 +22,7 @@ type Tracking struct {
 	Timeline   []Moment      `json:"timeline" nullable:"false" doc:"Oldest first."`
 
 	Pickup  TrackedPlace `json:"pickup" doc:"Where it is collected, to about a hundred metres."`
-	Dropoff TrackedPlace `json:"dropoff" doc:"Where it goes, to about a hundred metres: no door can be told from it."`
+	Dropoff TrackedPlace `json:"dropoff" doc:"Where it goes, to about a hundred metres."`
 
 	DeliveryCode string           `json:"delivery_code,omitempty" doc:"What the customer tells the courier at the door; left out once the order has ended."`
 	Courier      *TrackedCourier  `json:"courier,omitempty" doc:"Who carries it, until it has ended."`

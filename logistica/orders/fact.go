@@ -18,7 +18,7 @@ import (
 // it belongs, in one transaction. It locks the order to the end of it: events
 // of one order come from several topics, so two transactions may want the same
 // two orders in turn, which Postgres ends for one of them and the group tries
-// again. Config.MaxBatch 1 spares it that.
+// again. One worker, or Config.MaxBatch 1, spares it that.
 func (s *Store) Subscribe(g *consumer.Group) {
 	consumer.On(g, s.CourierReserved)
 	consumer.On(g, s.CourierReservationFailed)
