@@ -58,7 +58,7 @@ func measure(t *testing.T, tell func(n int) []string) Result {
 	srv := httptest.NewServer(s)
 	defer srv.Close()
 	res, err := Run(t.Context(), Config{
-		URL: srv.URL, Key: "k", Rate: 200, Duration: 100 * time.Millisecond, Patience: 300 * time.Millisecond,
+		URL: srv.URL, Key: "k", Rate: 20, Duration: time.Second, Patience: 300 * time.Millisecond, // slow enough for a busy machine to keep step
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +104,7 @@ func TestFaultsOfTheStreamAreCounted(t *testing.T) {
 		"a gap":      {tell: tenth(1, 3), reordered: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := measure(t, c.tell)
 			if got.Lost != c.lost || got.Reordered != c.reordered || got.Duplicates != c.duplicates || got.Unfinished != c.unfinished {
 				t.Errorf("lost %d reordered %d duplicates %d unfinished %d, want %d %d %d %d", got.Lost, got.Reordered, got.Duplicates, got.Unfinished,
