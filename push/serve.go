@@ -20,10 +20,6 @@ import (
 // is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel
 // and MaxPerKey.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
-	if wantsWebSocket(r) {
-		h.serveWebSocket(w, r, channel)
-		return
-	}
 	key := ""
 	if h.cfg.KeyOf != nil {
 		key = h.cfg.KeyOf(r)
@@ -31,6 +27,11 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
 	c, opening, refused := h.join(channel, key, lastEventID(r))
 	if refused != nil {
 		h.refuse(w, r, refused)
+		return
+	}
+	if wantsWebSocket(r) {
+		defer h.leave(c, key)
+		h.serveWebSocket(w, r, c, opening)
 		return
 	}
 	header := w.Header()

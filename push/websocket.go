@@ -21,25 +21,15 @@ func wantsWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// serveWebSocket is [Hub.Serve] for a client that asks to become a WebSocket: the
-// same channels, bounds and cursors, so that it may come back by the other way.
+// serveWebSocket is [Hub.Serve] for a client that asks to become a WebSocket, once
+// it was let in: the cursors are the same, so that it may come back by the other way.
 // Each text message is a JSON object: event, data and id of one message; id
 // alone for a heartbeat; retry in milliseconds, how long to wait before coming
 // back. Data that is no JSON is a string.
 //
 // The client sends nothing: one that does is let go. A page of another origin is
 // refused with 403.
-func (h *Hub) serveWebSocket(w http.ResponseWriter, r *http.Request, channel string) {
-	key := ""
-	if h.cfg.KeyOf != nil {
-		key = h.cfg.KeyOf(r)
-	}
-	c, opening, refused := h.join(channel, key, lastEventID(r))
-	if refused != nil {
-		h.refuse(w, r, refused)
-		return
-	}
-	defer h.leave(c, key)
+func (h *Hub) serveWebSocket(w http.ResponseWriter, r *http.Request, c *conn, opening [][]byte) {
 	taken := &taken{ResponseWriter: w}
 	ws, err := websocket.Accept(taken, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}})
 	if err != nil {

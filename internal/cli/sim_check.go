@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// checkSim asks the API about each key before anything is played: a simulator
+// check asks the API about each key before anything is played: a simulator
 // goes on through refusals and outages, and would tell of a wrong key in its
 // last line only.
 func (o *simOptions) check(ctx context.Context) error {
