@@ -52,6 +52,7 @@ var (
 	ErrInvalid  = errors.New("invalid")
 	ErrTooMany  = errors.New("the tenant has as many endpoints as it may")
 	ErrDisabled = errors.New("the endpoint is disabled: enable it first")
+	ErrNoKey    = errors.New("no key to seal secrets with is configured: make one with `openssl rand -base64 32`")
 )
 
 // StoreConfig is what may be set; its zero value works.
@@ -69,7 +70,8 @@ type Store struct {
 }
 
 // NewStore makes a store that seals secrets with box and takes URLs that g lets
-// through.
+// through. Without a box, which may be nil, there is all but the secrets: what
+// needs them fails with ErrNoKey.
 func NewStore(db *pgxpool.Pool, box *seal.Box, g *guard.Guard, cfg StoreConfig) *Store {
 	if cfg.MaxEndpoints <= 0 {
 		cfg.MaxEndpoints = 100
