@@ -9,8 +9,8 @@ import (
 
 // Between attempts of a delivery: a random time up to backoffFirst, and each time
 // up to backoffFactor times as much, at most backoffMost ("full jitter": those
-// that failed together do not come back together). About seventeen attempts are
-// made in three days, half of them in the first half hour.
+// that failed together do not come back together). About twenty attempts are made
+// in three days, seven of them in the first half hour.
 const (
 	backoffFirst  = 10 * time.Second
 	backoffFactor = 3

@@ -29,7 +29,7 @@ func TestTheRecordsOfATopicAreSentToTheirTenants(t *testing.T) {
 	w := newWorld(t)
 	engine := brokertest.New(t)
 	w.must(consumer.Migrate(t.Context(), w.db))
-	topic := brokertest.Group(t, "hooked")
+	topic := brokertest.Topic(t, "hooked")
 	cl := engine.Client(t)
 	w.must(broker.Declare(t.Context(), cl, engine.Capabilities, broker.Topic{Name: topic, Partitions: 2}))
 	r := newReceiver(t, http.StatusOK)

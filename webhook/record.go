@@ -170,8 +170,8 @@ func disableAll(ctx context.Context, tx pgx.Tx, batch []result) error {
 		}
 		err = incident.Record(ctx, tx, incident.Incident{
 			Part: "webhook", Kind: "endpoint disabled", Subject: l.tenant + " " + l.endpoint.String(),
-			Text: fmt.Sprintf("Webhook endpoint %s of tenant %s was disabled: %s. Its tenant has to mend it; "+
-				"then enable it, and replay what failed since.", l.endpoint, l.tenant, r.disable),
+			Text: fmt.Sprintf("Webhook endpoint %s of tenant %s was disabled: %s. Its tenant has to mend it. "+
+				"Then waybill webhook enable, and waybill webhook replay --failed for what was given up.", l.endpoint, l.tenant, r.disable),
 			Detail: map[string]any{"tenant": l.tenant, "endpoint": l.endpoint, "reason": r.disable},
 		})
 		if err != nil {

@@ -71,7 +71,8 @@ type Store struct {
 
 // NewStore makes a store that seals secrets with box and takes URLs that g lets
 // through. Without a box, which may be nil, there is all but the secrets: what
-// needs them fails with ErrNoKey.
+// needs them fails with ErrNoKey. Where a sender uses the store, db's user must
+// own the tables: days are made and dropped.
 func NewStore(db *pgxpool.Pool, box *seal.Box, g *guard.Guard, cfg StoreConfig) *Store {
 	if cfg.MaxEndpoints <= 0 {
 		cfg.MaxEndpoints = 100
