@@ -84,7 +84,7 @@ type listener struct {
 // or closeOperator closes them again, since others share a handler's transaction.
 func listeners(ctx context.Context, tx pgx.Tx, tenants []string) (map[string][]listener, error) {
 	b := &pgx.Batch{}
-	b.Queue(`SELECT set_config('` + operatorSetting + `', 'on', true)`)
+	b.Queue(openSQL)
 	b.Queue(`SELECT tenant, id, types, ordered, state = 'enabled' FROM webhook.endpoints WHERE tenant = ANY($1)`, tenants)
 	r := tx.SendBatch(ctx, b)
 	if _, err := r.Exec(); err != nil {
@@ -110,7 +110,12 @@ func listeners(ctx context.Context, tx pgx.Tx, tenants []string) (map[string][]l
 	return of, r.Close()
 }
 
-const closeSQL = `SELECT set_config('` + operatorSetting + `', '', true)`
+// The setting is given back as it was: the transaction may be an operator's.
+const (
+	openSQL = `SELECT set_config('waybill.webhook_operator', coalesce(was, ''), true), set_config('` + operatorSetting + `', 'on', true)
+		FROM (SELECT current_setting('` + operatorSetting + `', true) AS was OFFSET 0) s`
+	closeSQL = `SELECT set_config('` + operatorSetting + `', current_setting('waybill.webhook_operator', true), true)`
+)
 
 func closeOperator(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, closeSQL)

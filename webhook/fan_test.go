@@ -69,6 +69,15 @@ func TestHandingOverLeavesTheTransactionWalled(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	w.must(asOperator(t.Context(), w.db, func(tx pgx.Tx) error {
+		w.must(w.store.Fan(t.Context(), tx, anEvent("eva", "a")))
+		var n int
+		err := tx.QueryRow(t.Context(), `SELECT count(*) FROM webhook.endpoints`).Scan(&n)
+		if n != 1 {
+			t.Errorf("an operator's transaction sees %d endpoints afterwards", n)
+		}
+		return err
+	}))
 }
 
 func TestEventsThatCannotBeSentAreRefused(t *testing.T) {

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,6 +37,21 @@ func (s *Sender) dirty() *healths {
 		h.since, h.until = append(h.since, orNull(l.health.failingSince)), append(h.until, orNull(l.health.openUntil))
 	}
 	return h
+}
+
+// noteHealth notes how lanes are of which no call is to be noted.
+func (s *Sender) noteHealth(ctx context.Context) error {
+	h := s.dirty()
+	err := asOperator(ctx, s.store.db, func(tx pgx.Tx) error {
+		b := &pgx.Batch{}
+		h.queue(b)
+		return tx.SendBatch(ctx, b).Close()
+	})
+	if err != nil {
+		s.stillDirty(h)
+		return fmt.Errorf("note how webhook endpoints are: %w", err)
+	}
+	return nil
 }
 
 func (s *Sender) stillDirty(h *healths) {

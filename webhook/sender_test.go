@@ -454,3 +454,25 @@ func TestSendersShareEndpointsAndSendOnce(t *testing.T) {
 		t.Errorf("%d calls of %d events, want each of %d once", got, r.distinct(), sent)
 	}
 }
+
+// What a sender knows of an endpoint is in the database, also where no call is to
+// be noted any more.
+func TestAnEndpointThatWasMendedIsSaidToBeWell(t *testing.T) {
+	w := newWorld(t)
+	r := newReceiver(t, 400)
+	e := w.create("ana", r.URL)
+	cfg := quick
+	cfg.Window = time.Millisecond // it is given up at once
+	w.run(cfg)
+	w.fan(anEvent("ana", "a"))
+	health := func(failing bool) func() bool {
+		return func() bool {
+			got, err := w.store.Get(t.Context(), "ana", e.ID)
+			return err == nil && (got.FailingSince != nil) == failing && (got.Failures > 0) == failing
+		}
+	}
+	w.until("it is said to fail", health(true))
+	_, err := w.store.Update(t.Context(), "ana", e.ID, Settings{URL: r.URL + "/other"})
+	w.must(err)
+	w.until("it is said to be well", health(false))
+}

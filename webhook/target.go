@@ -112,7 +112,7 @@ func (s *Sender) refresh(ctx context.Context) error {
 			continue
 		}
 		l.target = t
-		l.health = health{} // it is another now, or was mended
+		l.health, l.dirty = health{}, true // it is another now, or was mended
 		delete(s.resting, l)
 		s.rota.ready(l.share)
 	}
