@@ -140,7 +140,8 @@ func (s *Sender) acquire(ctx context.Context, owner uuid.UUID, wanted []spot) er
 			SELECT w.tenant, w.endpoint, $1 FROM unnest($2::text[], $3::uuid[]) w (tenant, endpoint) ORDER BY 1, 2
 			ON CONFLICT (tenant, endpoint) DO UPDATE SET owner = $1 WHERE l.owner IS NOT DISTINCT FROM
 				(SELECT seen FROM unnest($2::text[], $3::uuid[], $4::uuid[]) s (tenant, endpoint, seen) WHERE s.tenant = l.tenant AND s.endpoint = l.endpoint)
-			RETURNING tenant, endpoint, failures, failing_since, open_until`, owner, tenants, endpoints, seen)
+			RETURNING tenant, endpoint, failures, failing_since, open_until,
+				coalesce((SELECT e.is_full FROM webhook.endpoints e WHERE e.tenant = l.tenant AND e.id = l.endpoint), false)`, owner, tenants, endpoints, seen)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (s *Sender) acquire(ctx context.Context, owner uuid.UUID, wanted []spot) er
 func (s *Sender) scanLane(row pgx.CollectableRow) (*lane, error) {
 	l := &lane{pace: newPace(s.cfg.MaxPerEndpoint), held: map[uuid.UUID]bool{}, more: true, usedAt: time.Now()}
 	var since, until *time.Time
-	if err := row.Scan(&l.tenant, &l.endpoint, &l.health.failures, &since, &until); err != nil {
+	if err := row.Scan(&l.tenant, &l.endpoint, &l.health.failures, &since, &until, &l.full); err != nil {
 		return nil, err
 	}
 	if since != nil {

@@ -2,8 +2,10 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -78,6 +80,7 @@ type listener struct {
 	types    []string
 	ordered  bool
 	enabled  bool
+	full     bool
 }
 
 // listeners opens the rows of all tenants to tx, as tx may be of several; write
@@ -85,7 +88,7 @@ type listener struct {
 func listeners(ctx context.Context, tx pgx.Tx, tenants []string) (map[string][]listener, error) {
 	b := &pgx.Batch{}
 	b.Queue(openSQL)
-	b.Queue(`SELECT tenant, id, types, ordered, state = 'enabled' FROM webhook.endpoints WHERE tenant = ANY($1)`, tenants)
+	b.Queue(`SELECT tenant, id, types, ordered, state = 'enabled', is_full FROM webhook.endpoints WHERE tenant = ANY($1)`, tenants)
 	r := tx.SendBatch(ctx, b)
 	if _, err := r.Exec(); err != nil {
 		_ = r.Close()
@@ -97,7 +100,7 @@ func listeners(ctx context.Context, tx pgx.Tx, tenants []string) (map[string][]l
 		return nil, err
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l listener, err error) {
-		return l, row.Scan(&l.tenant, &l.endpoint, &l.types, &l.ordered, &l.enabled)
+		return l, row.Scan(&l.tenant, &l.endpoint, &l.types, &l.ordered, &l.enabled, &l.full)
 	})
 	if err != nil {
 		_ = r.Close()
@@ -131,6 +134,7 @@ type columns struct {
 	toTenants, toTypes []string
 	toEndpoints, toIDs []uuid.UUID
 	toKeys             []*string
+	toStates           []string
 }
 
 func fanOut(events []Event, audience map[string][]listener) *columns {
@@ -183,9 +187,18 @@ func (c *columns) deliver(e Event, l listener) {
 	}
 	c.toTenants, c.toTypes, c.toKeys = append(c.toTenants, e.Tenant), append(c.toTypes, e.Type), append(c.toKeys, key)
 	c.toEndpoints, c.toIDs = append(c.toEndpoints, l.endpoint), append(c.toIDs, e.ID)
+	state := Pending
+	if l.full {
+		state = Failed
+	}
+	c.toStates = append(c.toStates, string(state))
 }
 
 func (c *columns) write(ctx context.Context, tx pgx.Tx) error {
+	full, err := json.Marshal([]Attempt{{At: time.Now().UTC().Truncate(time.Millisecond), Error: "too much waits for the endpoint: replay what failed when it has caught up"}})
+	if err != nil {
+		return err
+	}
 	b := &pgx.Batch{}
 	b.Queue(`INSERT INTO webhook.messages (tenant, event_id, type, key, content_type, body)
 		SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bytea[]) ON CONFLICT DO NOTHING`,
@@ -193,13 +206,14 @@ func (c *columns) write(ctx context.Context, tx pgx.Tx) error {
 	// The number decides about the order of keys, and is given in that of the
 	// events.
 	b.Queue(`WITH given AS MATERIALIZED (
-			SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) WITH ORDINALITY
-				AS g (tenant, endpoint, event_id, type, key, n)),
-		logged AS (INSERT INTO webhook.deliveries (tenant, endpoint, event_id, type, state)
-			SELECT tenant, endpoint, event_id, type, 'pending' FROM given ON CONFLICT DO NOTHING RETURNING tenant, endpoint, event_id)
+			SELECT * FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[]) WITH ORDINALITY
+				AS g (tenant, endpoint, event_id, type, key, state, n)),
+		logged AS (INSERT INTO webhook.deliveries (tenant, endpoint, event_id, type, state, log, finished_at)
+			SELECT tenant, endpoint, event_id, type, state, CASE WHEN state = 'failed' THEN $7::jsonb ELSE '[]' END, CASE WHEN state = 'failed' THEN now() END
+			FROM given ON CONFLICT DO NOTHING RETURNING tenant, endpoint, event_id)
 		INSERT INTO webhook.due (tenant, endpoint, event_id, key, fresh)
-			SELECT tenant, endpoint, event_id, key, true FROM given JOIN logged USING (tenant, endpoint, event_id) ORDER BY n`,
-		c.toTenants, c.toEndpoints, c.toIDs, c.toTypes, c.toKeys)
+			SELECT tenant, endpoint, event_id, key, true FROM given JOIN logged USING (tenant, endpoint, event_id) WHERE state = 'pending' ORDER BY n`,
+		c.toTenants, c.toEndpoints, c.toIDs, c.toTypes, c.toKeys, c.toStates, string(full))
 	b.Queue(closeSQL)
 	return tx.SendBatch(ctx, b).Close()
 }

@@ -22,7 +22,7 @@ var senderDSN = flag.String("sender", "", "be a sender on this database, for Tes
 const atWork = "at work"
 
 // patiently is quick, with a lease that is soon over.
-var patiently = Config{Timeout: time.Second, Lease: 3 * time.Second, Every: 10 * time.Millisecond}
+var patiently = Config{Timeout: 3 * time.Second, Lease: 5 * time.Second, Every: 10 * time.Millisecond}
 
 // TestSenderProcess is a process to be killed.
 func TestSenderProcess(t *testing.T) {

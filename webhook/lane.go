@@ -70,6 +70,7 @@ type lane struct {
 	inFlight int
 	turn     int
 	more     bool      // there may be more in the table
+	full     bool      // too much waits for it
 	usedAt   time.Time // it last had something
 }
 

@@ -22,6 +22,7 @@ type Config struct {
 	MaxPerEndpoint int           // at most; it begins with one and grows with the answers; default 32
 	MaxHeld        int           // bytes of bodies in memory, exceeded by some hundred bodies; default 64 MiB
 	MaxLanes       int           // endpoints at a time; default 20 000
+	MaxWaiting     int           // deliveries to one endpoint, past which further ones fail at once; default 100 000
 
 	Window       time.Duration // for which a delivery is tried; default 72 h
 	DisableAfter time.Duration // an endpoint of which every attempt fails is disabled; default 72 h
@@ -43,6 +44,7 @@ func (c Config) withDefaults() Config {
 	or(&c.MaxPerEndpoint, 32)
 	or(&c.MaxHeld, 64<<20)
 	or(&c.MaxLanes, 20_000)
+	or(&c.MaxWaiting, 100_000)
 	or(&c.Window, 72*time.Hour)
 	or(&c.DisableAfter, 72*time.Hour)
 	or(&c.Keep, 30*24*time.Hour)
@@ -129,7 +131,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	go func() { defer close(recorded); s.recordAll(recording) }()
 
 	g, gctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context){s.beats, s.fetches, s.refreshes, s.keeps} {
+	for _, part := range []func(context.Context){s.beats, s.fetches, s.refreshes, s.measures, s.keeps} {
 		g.Go(func() error { part(gctx); return nil })
 	}
 	err := g.Wait()

@@ -393,27 +393,22 @@ func TestWhatWasNotNotedIsSentAgainByAnother(t *testing.T) {
 	ev := anEvent("ana", "a")
 	w.fan(ev)
 	// One that has the endpoint, called it, and died: what is left is its lease.
-	cfg := quick
-	cfg.Timeout, cfg.Lease = 200*time.Millisecond, 1500*time.Millisecond
-	dead := NewSender(w.store, cfg)
+	dead := NewSender(w.store, quick)
+	dead.calling = t.Context()
 	w.must(dead.beat(t.Context()))
 	w.must(dead.discover(t.Context(), true))
 	if len(dead.lanes) != 1 {
 		t.Fatalf("%d lanes", len(dead.lanes))
 	}
-	dead.mu.Lock()
-	var j *job
 	for _, l := range dead.lanes {
-		l.share.lanes[0].more = true
+		dead.call(&job{lane: l, id: ev.ID, body: ev.Body, contentType: "application/json"}, l.target)
 	}
-	dead.fence = time.Now().Add(-time.Hour) // it sends nothing by itself
-	dead.mu.Unlock()
-	dead.calling = t.Context()
-	for _, l := range dead.lanes {
-		j = &job{lane: l, id: ev.ID, body: ev.Body, contentType: "application/json"}
-		dead.call(j, l.target)
-	}
-	w.run(cfg)
+	dead.client.CloseIdleConnections()
+	w.must(asOperator(t.Context(), w.db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), `UPDATE webhook.senders SET until = now() + interval '300 ms'`)
+		return err
+	}))
+	w.run(quick)
 	w.until("another delivers", func() bool { return w.delivery(e, ev.ID).State == Delivered })
 	if got := r.got(); len(got) != 2 || r.distinct() != 1 {
 		t.Errorf("%d calls of %d events", len(got), r.distinct())

@@ -136,12 +136,10 @@ func TestSendersMayComeAndGo(t *testing.T) {
 	for i := range 5 {
 		w.create(fmt.Sprint("tenant ", i), r.URL)
 	}
-	cfg := quick
-	cfg.Timeout, cfg.Lease = 500*time.Millisecond, 2*time.Second
-	w.run(cfg)
+	w.run(quick)
 	sent := 0
 	for range 5 {
-		_, stop := w.run(cfg)
+		_, stop := w.run(quick)
 		for range 10 {
 			var events []Event
 			for i := range 5 {

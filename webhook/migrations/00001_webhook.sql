@@ -11,6 +11,7 @@ CREATE TABLE webhook.endpoints (
 	algorithm   text        NOT NULL CHECK (algorithm IN ('hmac', 'ed25519')),
 	state       text        NOT NULL CHECK (state IN ('enabled', 'disabled')),
 	reason      text        NOT NULL DEFAULT '', -- why it is disabled
+	is_full     boolean     NOT NULL DEFAULT false, -- too much waits for it: further deliveries fail at once
 	revision    bigint      NOT NULL DEFAULT 1,  -- what a sender has read, and what has changed since
 	created_at  timestamptz NOT NULL DEFAULT now(),
 	updated_at  timestamptz NOT NULL DEFAULT now(),
