@@ -204,6 +204,10 @@ func (s *Sender) enqueue(jobs []*job, bodies map[bodyKey]body) (full bool) {
 			l.more = true
 			continue
 		}
+		if b.bytes == nil && s.missingOnce(j) {
+			delete(l.held, j.id)
+			continue
+		}
 		if b.bytes == nil {
 			s.results = append(s.results, result{job: j, state: Failed, attempt: Attempt{At: now.UTC(), Error: "the event is no longer kept"}})
 			poke(s.record)
@@ -221,6 +225,25 @@ func (s *Sender) enqueue(jobs []*job, bodies map[bodyKey]body) (full bool) {
 	s.pump(now)
 	return s.held >= s.cfg.MaxHeld
 }
+
+// missingOnce is true if an event is missed for the first time: while a day's
+// partition is made, what moves into it is not to be seen for a moment. s.mu is
+// held.
+func (s *Sender) missingOnce(j *job) bool {
+	k := lateKey{j.lane, j.id}
+	if s.missing[k] {
+		delete(s.missing, k)
+		return false
+	}
+	if len(s.missing) >= mostMissing {
+		clear(s.missing)
+	}
+	s.missing[k] = true
+	return true
+}
+
+// mostMissing bounds what is remembered of missing events.
+const mostMissing = 10_000
 
 // unclaim lets go of jobs that did not come to have a body: they stay in the
 // table.

@@ -90,6 +90,7 @@ type Sender struct {
 	results []result
 	resting map[*lane]bool   // their breakers are open
 	late    map[lateKey]bool // noted while a claim reads, which may not have seen it; nil: none reads
+	missing map[lateKey]bool // events that were not found once
 	crowd   crowd
 	calls   sync.WaitGroup
 	calling context.Context //nolint:containedctx // of all calls: Run's, and for a while longer
@@ -101,7 +102,7 @@ func NewSender(store *Store, cfg Config) *Sender {
 	s := &Sender{
 		store: store, cfg: cfg, log: cfg.Logger.With("part", "webhook"), client: store.guard.Client(),
 		wake: make(chan struct{}, 1), kick: make(chan struct{}, 1), record: make(chan struct{}, 1),
-		id: event.NewID(), lanes: map[laneKey]*lane{}, resting: map[*lane]bool{},
+		id: event.NewID(), lanes: map[laneKey]*lane{}, resting: map[*lane]bool{}, missing: map[lateKey]bool{},
 		rota: newRota(cfg.MaxInFlight, max(cfg.MaxInFlight/2, 1), cfg.MaxPerTenant),
 	}
 	s.meter = newMeter(cfg.Metrics, s)
@@ -123,6 +124,11 @@ func poke(ch chan struct{}) {
 // is over, and what came of them is noted. While the database is away it waits.
 func (s *Sender) Run(ctx context.Context) error {
 	defer s.client.CloseIdleConnections()
+	// Before anything is sent: rows that move into a new day are not to be seen
+	// for a moment.
+	if err := EnsureDays(ctx, s.store.db); err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "the days of the webhook log are not made; tried again", "error", err)
+	}
 	calling, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	s.calling = calling

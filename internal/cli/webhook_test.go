@@ -74,6 +74,9 @@ func TestWebhooksFromTheCommandLine(t *testing.T) {
 	if err := pg.Migrate(t.Context(), db, incident.Migration(), webhook.Migration()); err != nil {
 		t.Fatal(err)
 	}
+	if err := webhook.EnsureDays(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
 	says(run(exitOK, "ls"), "waybill webhook add")
 	if code, _, errOut := webhooks(t.Context(), "ls", "--database", dsn); code != exitUsage || !strings.Contains(errOut, "--tenant") {
 		t.Errorf("%d %s", code, errOut)
