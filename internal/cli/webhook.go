@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/waybillhq/waybill/webhook"
+	"github.com/waybillhq/waybill/webhook/guard"
+	"github.com/waybillhq/waybill/webhook/seal"
+)
+
+// envWebhookKeys has the keys that secrets are sealed with, base64, the one that
+// seals first and a comma between. Not a flag: it would be in the list of
+// processes.
+const envWebhookKeys = "WAYBILL_WEBHOOK_KEYS"
+
+func newWebhook() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "webhook",
+		Short: "Who is called about events: endpoints, their secrets, what was delivered; send again",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newWebhookLs(), newWebhookAdd(), newWebhookShow(), newWebhookEnable(), newWebhookDisable(), newWebhookRm(), newWebhookRotate(),
+		newWebhookResend(), newWebhookReplay(), newWebhookPing(), newWebhookListen(),
+	)
+	return cmd
+}
+
+// webhookCommand is what the commands share: whose endpoints, on which database.
+type webhookCommand struct {
+	*target
+	cmd    *cobra.Command
+	tenant *string
+	json   *bool
+	allow  []string
+}
+
+func webhookFlags(cmd *cobra.Command) *webhookCommand {
+	return &webhookCommand{
+		target: targetFlags(cmd, true), json: jsonFlag(cmd), cmd: cmd,
+		tenant: cmd.Flags().String("tenant", "", "whose endpoints, by the tenant's id"),
+	}
+}
+
+// ask runs do on the store, with the tables there.
+func (c *webhookCommand) ask(do func(context.Context, *webhook.Store) error) error {
+	if *c.tenant == "" {
+		return usagef("whose endpoints? give --tenant, as `waybill tenant ls` lists them")
+	}
+	return webhookError(withDatabase(c.cmd, c.target, func(ctx context.Context, db *pgxpool.Pool) error {
+		s, err := c.store(db)
+		if err != nil {
+			return err
+		}
+		return do(ctx, s)
+	}))
+}
+
+func (c *webhookCommand) store(db *pgxpool.Pool) (*webhook.Store, error) {
+	var cfg guard.Config
+	for _, text := range c.allow {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, usagef("--allow %s: want a network such as 127.0.0.0/8", text)
+		}
+		cfg.Allow = append(cfg.Allow, p)
+	}
+	var keys [][]byte
+	for text := range strings.SplitSeq(os.Getenv(envWebhookKeys), ",") {
+		if text == "" {
+			continue
+		}
+		k, err := seal.ParseKey(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usagef("%s: %w", envWebhookKeys, err)
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return webhook.NewStore(db, nil, guard.New(cfg), webhook.StoreConfig{}), nil
+	}
+	box, err := seal.New(keys...)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewStore(db, box, guard.New(cfg), webhook.StoreConfig{}), nil
+}
+
+// webhookError makes what the caller got wrong a usage error, and says where to
+// look.
+func webhookError(err error) error {
+	switch {
+	case errors.Is(err, webhook.ErrInvalid):
+		return usageError{err}
+	case errors.Is(err, webhook.ErrNoKey):
+		return fmt.Errorf("%w; give this program the same as those that send, in %s", err, envWebhookKeys)
+	case errors.Is(err, seal.ErrKey):
+		return fmt.Errorf("%w (%s)", err, envWebhookKeys)
+	case errors.Is(err, webhook.ErrNotFound):
+		return fmt.Errorf("%w; waybill webhook ls lists endpoints, waybill webhook show ENDPOINT its deliveries", err)
+	case errors.Is(err, webhook.ErrDisabled):
+		return fmt.Errorf("%w: waybill webhook enable", err)
+	}
+	return err
+}
+
+func webhookID(what, text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return uuid.Nil, usagef("%s %q: want an id as waybill webhook ls and show list it", what, text)
+	}
+	return id, nil
+}
+
+// onEndpoint runs do on the endpoint that the first argument names.
+func (c *webhookCommand) onEndpoint(args []string, do func(context.Context, *webhook.Store, uuid.UUID) error) error {
+	id, err := webhookID("endpoint", args[0])
+	if err != nil {
+		return err
+	}
+	return c.ask(func(ctx context.Context, s *webhook.Store) error { return do(ctx, s, id) })
+}
+
+// done says what was done, to people or machines.
+func (c *webhookCommand) done(v map[string]any, format string, args ...any) error {
+	if *c.json {
+		return printJSON(c.cmd.OutOrStdout(), v)
+	}
+	_, err := fmt.Fprintf(c.cmd.OutOrStdout(), format+"\n", args...)
+	return err
+}
