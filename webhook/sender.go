@@ -31,6 +31,9 @@ type Config struct {
 	Every time.Duration // between looks for what is to be sent; default 100 ms
 	Lease time.Duration // after which others take over from a sender that died; default Timeout and 15 s
 	Drain time.Duration // for calls under way at the end; default 5 s
+	// Alone says that no other process sends from this database: one that was here
+	// before is dead, and is followed at once rather than after its lease.
+	Alone bool
 
 	UserAgent string // default "Waybill-Webhooks/1"
 	// Wrap is put around what makes calls, beneath the signature and above the

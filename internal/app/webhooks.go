@@ -57,7 +57,10 @@ func (a *App) startWebhooks(ctx context.Context, p *product) error {
 	if len(a.cfg.Webhooks.Keys) == 0 && a.lock == nil {
 		return fmt.Errorf("%w; give it to every process that plays %s or %s, in %s or webhooks.keys", webhook.ErrNoKey, RoleWebhook, RoleAPI, config.EnvWebhookKeys)
 	}
-	sender := webhook.NewSender(h.store, webhook.Config{Wrap: a.faultFlags(ctx).Receiver, Metrics: a.metrics, Logger: a.log})
+	sender := webhook.NewSender(h.store, webhook.Config{
+		Alone: a.lock != nil && a.cfg.DatabaseURL == "", // a folder is one process's
+		Wrap:  a.faultFlags(ctx).Receiver, Metrics: a.metrics, Logger: a.log,
+	})
 	h.wake = sender.Wake
 	cfg := consumer.Config{Group: RoleWebhook, Tenants: h.store.Audience(), Metrics: a.metrics, Logger: a.log}
 	inTurn(&cfg)
