@@ -146,7 +146,7 @@ func TestASlowHandlerSharesNoTransaction(t *testing.T) {
 	w := newWorld(t, 1)
 	w.many(40, 20)
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
-		<-time.After(shortTime + 5*time.Millisecond)
+		<-time.After(25 * time.Millisecond)
 		return keep(ctx, tx, e)
 	})
 	w.settled()
@@ -162,7 +162,7 @@ func TestABatchThatTakesLongGivesTheRestBack(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start(func(ctx context.Context, tx pgx.Tx, e event.Of[moved]) error {
 		if e.Data.Account == "slow" {
-			<-time.After(2 * shortTime)
+			<-time.After(40 * time.Millisecond)
 		}
 		return keep(ctx, tx, e)
 	}, func(s *setup) { s.cfg.Workers = 1 })

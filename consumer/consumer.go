@@ -110,6 +110,15 @@ type Config struct {
 	// handlers of OnBatch. With 1 each event has its own.
 	MaxBatch int
 
+	// Together is how long the handlers of one transaction should take together;
+	// default 20 ms. One that takes longer runs alone: whoever shares its
+	// transaction would wait for it while other workers are free.
+	Together time.Duration
+
+	// Places, if any, are shared with other groups of the program: no more of
+	// their transactions are under way at a time.
+	Places *Places
+
 	// StallAfter is how long a partition may have records and not get past the
 	// first of them, while nothing that is known holds it up, before it is told;
 	// default twice Timeout.
@@ -224,6 +233,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Timeout, 30*time.Second)
 	or(&c.Drain, 5*time.Second)
 	or(&c.FlushEvery, time.Second)
+	or(&c.Together, 20*time.Millisecond)
 	or(&c.StallAfter, 2*c.Timeout)
 	or(&c.GapWait, time.Minute)
 	or(&c.InboxKeep, 8*24*time.Hour)

@@ -56,7 +56,7 @@ func (s *session) decodeAll(ctx context.Context, items []item) []error {
 // behind it in its lane. If it is the lane's first event the lane is dealt with
 // at once, alone.
 func (s *session) readable(a *attempted, items []item) []item {
-	ctx, cancel := within(a.parts, s.cfg.Timeout)
+	ctx, cancel := whileOurs(a.parts)
 	defer cancel()
 	var out []item
 	var cut *lane

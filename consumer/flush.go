@@ -18,32 +18,31 @@ func (s *session) tick(ctx context.Context) {
 		parts = append(parts, p)
 	}
 	s.mu.Unlock()
-	s.commit(ctx, s.cl, s.flush(ctx, parts))
+	s.flush(ctx, parts)
+	s.commit(ctx, s.cl, parts)
 	s.reclaim()
 	s.seekReset(ctx)
 }
 
-// flush saves in the database how far partitions have come, and returns what
-// it saved. What it could not save is repeated to the next owner, and known to
-// the inbox.
-func (s *session) flush(ctx context.Context, parts []*partition) []position {
+// flush saves in the database how far partitions have come. What it could not
+// save is repeated to the next owner, and known to the inbox.
+func (s *session) flush(ctx context.Context, parts []*partition) {
 	s.flushing.Lock()
 	defer s.flushing.Unlock()
 	moved := s.moved(parts)
 	if len(moved) == 0 {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	saved, err := s.save(ctx, moved)
 	if err != nil {
 		s.outage(err)
-		return nil
+		return
 	}
 	for _, p := range s.settle(moved, saved) {
 		s.cede(p)
 	}
-	return saved
 }
 
 // settle notes what is saved, and returns the partitions whose position was
@@ -78,14 +77,17 @@ func (s *session) moved(parts []*partition) []position {
 	return out
 }
 
-// commit tells the broker, in one request, what the database has. That it
-// fails is worth a line and nothing else: nobody reads it to go on from.
-func (s *session) commit(ctx context.Context, cl *kgo.Client, saved []position) {
-	if len(saved) == 0 {
+// commit tells the broker, in one request, what the database has and the
+// broker has not. That it fails is worth a line and another try at the next tick:
+// nobody reads it to go on from, but whoever looks at lag would see what was
+// handled long ago.
+func (s *session) commit(ctx context.Context, cl *kgo.Client, parts []*partition) {
+	untold := s.untold(parts)
+	if len(untold) == 0 {
 		return
 	}
 	offsets := map[string]map[int32]kgo.EpochOffset{}
-	for _, p := range saved {
+	for _, p := range untold {
 		if offsets[p.topic] == nil {
 			offsets[p.topic] = map[int32]kgo.EpochOffset{}
 		}
@@ -94,10 +96,36 @@ func (s *session) commit(ctx context.Context, cl *kgo.Client, saved []position) 
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
 	cl.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		if err = errors.Join(err, refused(resp)); err != nil {
-			s.log.WarnContext(ctx, "offsets not committed to the broker", "error", err)
+		if err = errors.Join(err, refused(resp)); err == nil {
+			s.told(untold)
+		} else if s.untoldOnce.CompareAndSwap(false, true) {
+			s.log.WarnContext(ctx, "offsets not committed to the broker; tried again each time positions are saved", "error", err)
 		}
 	})
+}
+
+// untold are the saved positions that the broker was not told by this owner: the
+// one before may have died between saving and telling.
+func (s *session) untold(parts []*partition) (out []position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range parts {
+		if p.saved > 0 && p.saved != p.told && s.parts[p.place] == p && p.ceded.IsZero() && p.fault == faultNone {
+			out = append(out, position{place: p.place, owner: p.owner, epoch: p.tracker.epoch, next: p.saved})
+		}
+	}
+	return out
+}
+
+func (s *session) told(them []position) {
+	s.untoldOnce.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, to := range them {
+		if p := s.parts[to.place]; p != nil && p.owner == to.owner {
+			p.told = to.next
+		}
+	}
 }
 
 func refused(resp *kmsg.OffsetCommitResponse) error {

@@ -2,11 +2,6 @@ package consumer
 
 import "time"
 
-// shortTime is how long the handlers of one transaction should take together.
-// A handler that takes longer runs alone: whoever shares its transaction would
-// wait for it while other workers are free.
-const shortTime = 20 * time.Millisecond
-
 // bundle is what a worker takes at once: lanes, of one partition or several, and
 // how many of the first events of each. One transaction holds them all.
 type bundle struct {
@@ -124,7 +119,7 @@ func (s *session) fits(b *bundle, m *message) bool {
 	}
 	// What is not known yet may be slow.
 	expect := m.route.pace.expect()
-	return expect > 0 && b.time > 0 && b.time+expect <= shortTime
+	return expect > 0 && b.time > 0 && b.time+expect <= s.cfg.Together
 }
 
 // How many events one transaction holds, unless the configuration says.

@@ -19,6 +19,7 @@ type partition struct {
 	owner   int64 // epoch of this assignment, see fence.go
 	tracker tracker
 	saved   int64     // the position in the database
+	told    int64     // and the one that we told the broker; -1: none
 	reached int64     // the farthest it has been
 	counted time.Time // since when all its owners have counted numbers
 
@@ -41,7 +42,7 @@ type partition struct {
 
 func newPartition(ctx context.Context, at place, topicID [16]byte, owner, next int64) *partition {
 	p := &partition{
-		place: at, topicID: topicID, owner: owner, tracker: tracker{next: next, epoch: -1}, saved: next,
+		place: at, topicID: topicID, owner: owner, tracker: tracker{next: next, epoch: -1}, saved: next, told: -1,
 		lanes: map[string]*lane{}, parked: map[string]struct{}{},
 		stop: make(chan struct{}), quiet: make(chan struct{}),
 	}

@@ -20,8 +20,8 @@ func (s *session) revoked(ctx context.Context, cl *kgo.Client, gone map[string][
 	parts := s.release(gone)
 	ctx, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	saved := s.flush(ctx, parts)
-	s.commit(ctx, cl, saved)
+	s.flush(ctx, parts)
+	s.commit(ctx, cl, parts)
 	s.disown(parts)
 }
 

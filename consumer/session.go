@@ -33,6 +33,7 @@ type session struct {
 	room       chan struct{}  // a signal that something left memory
 	deaths     chan struct{}  // a signal that an event died
 	down       atomic.Bool    // infrastructure is missing, as far as told
+	untoldOnce atomic.Bool    // it was logged that the broker was not told
 
 	flushing   sync.Mutex
 	throttling sync.Mutex

@@ -33,7 +33,14 @@ func (s *session) apply(t *trial, after func(context.Context, pgx.Tx) error) err
 	s.meter.batch.Observe(float64(len(t.ms)))
 	t.n, t.bad, t.what = len(t.ms), -1, make([]outcome, len(t.ms))
 	parts := t.parts()
-	ctx, cancel := within(parts, s.cfg.Timeout)
+	ours, end := whileOurs(parts)
+	defer end()
+	give, err := s.cfg.Places.take(ours)
+	if err != nil {
+		return &outageError{err}
+	}
+	defer give()
+	ctx, cancel := context.WithTimeout(ours, s.cfg.Timeout)
 	defer cancel()
 	conn, err := s.deps.DB.Acquire(ctx)
 	if err != nil {
@@ -97,10 +104,10 @@ func (t *trial) parts() (out []*partition) {
 	return out
 }
 
-// within is the context of a transaction with events of all of parts: it ends
-// when the handlers of one of them must give up.
-func within(parts []*partition, timeout time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(parts[0].ctx, timeout)
+// whileOurs is the context of work with events of all of parts: it ends when the
+// handlers of one of them must give up.
+func whileOurs(parts []*partition) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parts[0].ctx)
 	stops := []func() bool{}
 	for _, p := range parts[1:] {
 		stops = append(stops, context.AfterFunc(p.ctx, cancel))
@@ -127,7 +134,7 @@ func (s *session) effects(ctx context.Context, parts []*partition, tx pgx.Tx, t 
 	start, tenant := time.Now(), ""
 	err := safely(func() error {
 		for i, m := range t.ms {
-			if i > 0 && (time.Since(start) > shortTime || anyOver(parts)) {
+			if i > 0 && (time.Since(start) > s.cfg.Together || anyOver(parts)) {
 				t.n = i
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
 	"github.com/waybillhq/waybill/logistica/faults"
@@ -57,9 +58,10 @@ type App struct {
 	up       atomic.Bool
 	roles    []string
 	demoKey  string
-	signals  *queue.Signals // made by the first role that needs them
-	faults   *faults.Flags  // likewise
-	hooks    *hooks         // likewise
+	signals  *queue.Signals   // made by the first role that needs them
+	faults   *faults.Flags    // likewise
+	hooks    *hooks           // likewise
+	groups   *consumer.Places // likewise
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

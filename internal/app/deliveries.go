@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,16 +24,34 @@ import (
 // transaction spares more than doing several at once would win; and two of them
 // would lock the same orders, which come by several topics, in opposite order.
 // Groups of several processes may: the runtime sees to that.
-func inTurn(c *consumer.Config) { c.Workers, c.Gather = 1, gatherFor }
+func (a *App) inTurn(c *consumer.Config) {
+	c.Workers, c.Gather, c.Together, c.Places = 1, gatherFor, togetherFor, a.places()
+}
 
 // gatherFor is how long a module's group lets events come together. Nobody waits
 // for a module as a page waits for an order, and on a small machine all of them
 // take from that page what they do for each event alone.
 const gatherFor = 25 * time.Millisecond
 
+// togetherFor is how long the handlers of one transaction of a module should take
+// together. With a place for one of them at a time, a group that has much to do
+// must get more done in its turn than one that has little.
+const togetherFor = 50 * time.Millisecond
+
+// places are for the transactions of all groups, half as many as there are
+// processors. The other half is for who waits: requests, the relay, the streams. Without that bound the groups,
+// which handle each order many times, take all there is under load, and each
+// order is seen ten times later.
+func (a *App) places() *consumer.Places {
+	if a.groups == nil {
+		a.groups = consumer.NewPlaces(runtime.NumCPU() / 2)
+	}
+	return a.groups
+}
+
 // apart has a group handle several events at once, each in a transaction of its
 // own: what waits for others than the database must not wait for each other.
-func apart(c *consumer.Config) { c.Workers, c.MaxBatch = 4, 1 }
+func (a *App) apart(c *consumer.Config) { c.Workers, c.MaxBatch, c.Places = 4, 1, a.places() }
 
 // group is a module's: named as its role, on its pool.
 func (a *App) group(p *product, role string, how func(*consumer.Config)) *consumer.Group {
@@ -45,7 +64,7 @@ func (a *App) group(p *product, role string, how func(*consumer.Config)) *consum
 // startOrders has orders react to what the other modules do.
 func (a *App) startOrders(ctx context.Context, p *product) {
 	store := orders.New(a.dbOf(RoleOrders), p.outbox, orders.Config{})
-	g := a.group(p, RoleOrders, inTurn)
+	g := a.group(p, RoleOrders, a.inTurn)
 	store.Subscribe(g)
 	a.stack.run(ctx, "orders housekeeping", store.Run)
 	a.stack.run(ctx, RoleOrders, g.Run)
@@ -53,7 +72,7 @@ func (a *App) startOrders(ctx context.Context, p *product) {
 
 func (a *App) startCouriers(ctx context.Context, p *product) {
 	m := couriers.New(a.dbOf(RoleCouriers), p.outbox, couriers.Config{Logger: a.log})
-	g := a.group(p, RoleCouriers, inTurn)
+	g := a.group(p, RoleCouriers, a.inTurn)
 	m.Subscribe(g)
 	assign.ReactCouriers(g, m)
 	a.stack.run(ctx, "couriers' deadlines", m.Run)
@@ -62,7 +81,7 @@ func (a *App) startCouriers(ctx context.Context, p *product) {
 
 func (a *App) startBilling(ctx context.Context, p *product) {
 	l := billing.New(a.dbOf(RoleBilling), p.outbox, billing.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleBilling, inTurn)
+	g := a.group(p, RoleBilling, a.inTurn)
 	l.Subscribe(g)
 	assign.ReactBilling(g, l)
 	a.stack.run(ctx, RoleBilling, g.Run)
@@ -70,7 +89,7 @@ func (a *App) startBilling(ctx context.Context, p *product) {
 
 func (a *App) startDispatch(ctx context.Context, p *product) {
 	d := dispatch.New(a.dbOf(RoleDispatch), p.outbox, dispatch.Config{Faults: a.faultFlags(ctx)})
-	g := a.group(p, RoleDispatch, apart)
+	g := a.group(p, RoleDispatch, a.apart)
 	d.Subscribe(g)
 	a.stack.run(ctx, RoleDispatch, g.Run)
 }
@@ -78,7 +97,7 @@ func (a *App) startDispatch(ctx context.Context, p *product) {
 // startTracking keeps where couriers are.
 func (a *App) startTracking(ctx context.Context, p *product) {
 	t := tracking.New(a.dbOf(RoleTracking), tracking.Config{})
-	g := a.group(p, RoleTracking, inTurn)
+	g := a.group(p, RoleTracking, a.inTurn)
 	t.Subscribe(g)
 	a.stack.run(ctx, "old positions", t.Run)
 	a.stack.run(ctx, RoleTracking, g.Run)
@@ -88,7 +107,7 @@ func (a *App) startTracking(ctx context.Context, p *product) {
 func (a *App) startSaga(ctx context.Context, p *product) error {
 	o, err := saga.New(
 		saga.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder, Outbox: p.outbox},
-		saga.Config{Metrics: a.metrics, Logger: a.log, Gather: gatherFor},
+		saga.Config{Metrics: a.metrics, Logger: a.log, Gather: gatherFor, Together: togetherFor, Places: a.places()},
 		assign.Saga(assign.Config{}))
 	if err != nil {
 		return err

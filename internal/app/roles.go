@@ -71,7 +71,7 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 	model := analytics.New(a.engines.db)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
 		consumer.Config{
-			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(), Gather: gatherFor,
+			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(), Gather: gatherFor, Places: a.places(),
 		})
 	model.Subscribe(g)
 	a.stack.run(ctx, RoleAnalytics, g.Run)

@@ -63,7 +63,7 @@ func (a *App) startWebhooks(ctx context.Context, p *product) error {
 	})
 	h.wake = sender.Wake
 	cfg := consumer.Config{Group: RoleWebhook, Tenants: h.store.Audience(), Metrics: a.metrics, Logger: a.log}
-	inTurn(&cfg)
+	a.inTurn(&cfg)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder}, cfg)
 	for topic, types := range hooked(p.contracts) {
 		webhook.On(g, h.store, topic, consumer.Filter{Types: types}, p.decoder, sender.Wake)
