@@ -135,7 +135,7 @@ func (a *App) startBroker(ctx context.Context, e *engines, stack *stack) (err er
 	e.broker, e.caps = b.Client(), b.Capabilities()
 	e.broker.Outages = broker.NewOutages()
 	e.suspend = b.Suspend
-	stack.onStop("broker", func(context.Context) error { return b.Close() })
+	stack.onStop("broker", func(context.Context) error { return b.Close() }) //nolint:contextcheck // what it ends has no context of its own
 	stack.run(ctx, "broker's log", func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
