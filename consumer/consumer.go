@@ -82,6 +82,7 @@ type Config struct {
 	Ordering         Ordering      // what is handled one after another; default ByKey
 	Delivery         Delivery      // default Once
 	Filter           Filter        // records it does not admit are passed over
+	Tenants          Tenants       // whose events there is anything to do with; nil: everybody's
 	Workers          int           // handlers running at once; default 8
 	MaxInFlight      int           // records held in memory; default 8192
 	MaxInFlightBytes int           // and their size, exceeded by one fetch at most (8 MiB); default 32 MiB

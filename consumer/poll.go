@@ -24,16 +24,19 @@ func (s *session) poll(ctx context.Context) {
 		}
 		if ctx.Err() == nil {
 			s.complain(complaints, fetches)
-			s.take(s.sort(fetches))
+			s.take(s.sort(fetches, s.sift(ctx, fetches)))
 		}
 		s.cl.AllowRebalance()
 	}
 }
 
 // sort reads the records' envelopes.
-func (s *session) sort(fetches kgo.Fetches) (recs []*kgo.Record, messages []*message) {
+func (s *session) sort(fetches kgo.Fetches, wanted map[string]bool) (recs []*kgo.Record, messages []*message) {
 	fetches.EachRecord(func(rec *kgo.Record) {
-		m := s.read(rec)
+		m, skip := s.unwanted(rec, wanted)
+		if !skip {
+			m = s.read(rec)
+		}
 		if m == nil {
 			s.meter.count(otherType, skipped, 1)
 		}

@@ -29,18 +29,21 @@ const anyType = "any"
 // of the group is for, whatever their type. Of several such handlers the first
 // that was registered is used.
 func OnAny(g *Group, topic string, f Filter, h func(ctx context.Context, tx pgx.Tx, r Raw) error) {
+	g.addAny(topic, f, txForm, func(ctx context.Context, tx pgx.Tx, ms []*message) error {
+		return h(ctx, tx, ms[0].body.(Raw)) //nolint:forcetypeassert // addAny made it
+	})
+}
+
+func (g *Group) addAny(topic string, f Filter, form form, handle func(context.Context, pgx.Tx, []*message) error) {
 	if err := f.check(); err != nil {
 		g.faults = append(g.faults, err)
 	}
 	if topic == "" {
 		g.faults = append(g.faults, fmt.Errorf("a handler of any type has no topic: name the one it reads"))
 	}
-	r := &route{typ: anyType, form: txForm}
+	r := &route{typ: anyType, form: form, handle: handle}
 	r.decode = func(_ context.Context, m *message) (any, error) {
 		return Raw{m.env, m.pos, m.rec.Key, m.rec.Value, m.rec.Headers}, nil
-	}
-	r.handle = func(ctx context.Context, tx pgx.Tx, ms []*message) error {
-		return h(ctx, tx, ms[0].body.(Raw)) //nolint:forcetypeassert // made above
 	}
 	g.anys[topic] = append(g.anys[topic], anyRoute{f, r})
 }

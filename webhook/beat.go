@@ -33,6 +33,11 @@ func (s *Sender) beat(ctx context.Context) error {
 			sql = `INSERT INTO webhook.senders (id, until) VALUES ($1, now() + $2::interval)
 				ON CONFLICT (id) DO UPDATE SET until = excluded.until`
 		}
+		if !begun && s.cfg.Alone {
+			if _, err := tx.Exec(ctx, `DELETE FROM webhook.senders WHERE id <> $1`, id); err != nil {
+				return err
+			}
+		}
 		tag, err := tx.Exec(ctx, sql, id, s.cfg.Lease)
 		tells = tag.RowsAffected()
 		if err == nil {

@@ -19,26 +19,36 @@ type Decoder interface {
 }
 
 // On hands the records of topic that f admits over to endpoints, in the group's
-// transactions. Records without a tenant are passed over. wake, which may be nil,
-// is told of each, so that a sender in this process need not look for it; see
-// [Sender.Wake].
+// transactions, as many at a time as there are. Records without a tenant are
+// passed over; give the group [Store.Audience] for its Config.Tenants, and so are
+// those of tenants without an endpoint, at no transaction's cost. wake, which may
+// be nil, is told of each set, so that a sender in this process need not look for
+// it; see [Sender.Wake].
 //
 // Bodies are {"type", "timestamp", "data"} as Standard Webhooks recommends, data
 // being the event as its schema has it, or as it is if it is JSON already.
 func On(g *consumer.Group, s *Store, topic string, f consumer.Filter, d Decoder, wake func()) {
-	consumer.OnAny(g, topic, f, func(ctx context.Context, tx pgx.Tx, r consumer.Raw) error {
-		if r.Tenant == "" {
+	consumer.OnAnyBatch(g, topic, f, func(ctx context.Context, tx pgx.Tx, rs []consumer.Raw) error {
+		var events []Event
+		for i := range rs {
+			r := &rs[i]
+			if r.Tenant == "" {
+				continue
+			}
+			body, err := bodyOf(ctx, d, r)
+			if err != nil {
+				return err
+			}
+			key := string(r.Key)
+			if r.Subject != "" {
+				key = r.Subject
+			}
+			events = append(events, Event{ID: r.ID, Tenant: r.Tenant, Type: r.Type, Key: key, Body: body})
+		}
+		if len(events) == 0 {
 			return nil
 		}
-		body, err := bodyOf(ctx, d, r)
-		if err != nil {
-			return err
-		}
-		key := string(r.Key)
-		if r.Subject != "" {
-			key = r.Subject
-		}
-		if err := s.Fan(ctx, tx, Event{ID: r.ID, Tenant: r.Tenant, Type: r.Type, Key: key, Body: body}); err != nil {
+		if err := s.Fan(ctx, tx, events...); err != nil {
 			return err
 		}
 		if wake != nil {
@@ -55,7 +65,7 @@ type payload struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-func bodyOf(ctx context.Context, d Decoder, r consumer.Raw) ([]byte, error) {
+func bodyOf(ctx context.Context, d Decoder, r *consumer.Raw) ([]byte, error) {
 	data := []byte("null") // a tombstone
 	if r.Value != nil {
 		var err error

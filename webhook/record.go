@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybillhq/waybill/incident"
 )
@@ -83,6 +84,12 @@ func (s *Sender) noted(batch []result) {
 	}
 }
 
+const noteSQL = `UPDATE webhook.deliveries d SET state = r.state, attempts = d.attempts + 1,
+		log = CASE WHEN jsonb_array_length(d.log) >= $6 THEN d.log - 0 ELSE d.log END || r.attempt,
+		finished_at = CASE WHEN r.state <> 'pending' THEN now() END
+	FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) r (tenant, endpoint, event_id, state, attempt)
+	WHERE d.tenant = r.tenant AND d.endpoint = r.endpoint AND d.event_id = r.event_id AND (d.state = 'pending' OR r.state = 'delivered')`
+
 // note writes results, and how their endpoints are. A crash of the server may
 // take the last of it: what was delivered is then sent again.
 func (s *Sender) note(ctx context.Context, batch []result) error {
@@ -93,12 +100,11 @@ func (s *Sender) note(ctx context.Context, batch []result) error {
 	err := asOperator(ctx, s.store.db, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		b.Queue(`SET LOCAL synchronous_commit = off`)
-		b.Queue(`UPDATE webhook.deliveries d SET state = r.state, attempts = d.attempts + 1,
-				log = CASE WHEN jsonb_array_length(d.log) >= $6 THEN d.log - 0 ELSE d.log END || r.attempt,
-				finished_at = CASE WHEN r.state <> 'pending' THEN now() END
-			FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $5::jsonb[]) r (tenant, endpoint, event_id, state, attempt)
-			WHERE d.tenant = r.tenant AND d.endpoint = r.endpoint AND d.event_id = r.event_id AND (d.state = 'pending' OR r.state = 'delivered')`,
-			c.tenants, c.endpoints, c.ids, c.states, c.attempts, maxLog)
+		noted := int64(0)
+		b.Queue(noteSQL, c.tenants, c.endpoints, c.ids, c.states, c.attempts, maxLog).Exec(func(tag pgconn.CommandTag) error {
+			noted = tag.RowsAffected()
+			return nil
+		})
 		b.Queue(`DELETE FROM webhook.due d USING unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[]) r (tenant, endpoint, event_id, state)
 			WHERE d.tenant = r.tenant AND d.endpoint = r.endpoint AND d.event_id = r.event_id AND r.state <> 'pending'`,
 			c.tenants, c.endpoints, c.ids, c.states)
@@ -111,6 +117,14 @@ func (s *Sender) note(ctx context.Context, batch []result) error {
 		lanes.queue(b)
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
+		}
+		if noted < int64(len(batch)) {
+			// Rows that were moving into the partition of their day may not have been
+			// seen. Nothing is due of them any more: they would be pending for ever.
+			_, err := tx.Exec(ctx, noteSQL+` AND r.state <> 'pending' AND d.state = 'pending'`, c.tenants, c.endpoints, c.ids, c.states, c.attempts, maxLog)
+			if err != nil {
+				return err
+			}
 		}
 		return disableAll(ctx, tx, batch)
 	})

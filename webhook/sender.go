@@ -31,10 +31,16 @@ type Config struct {
 	Every time.Duration // between looks for what is to be sent; default 100 ms
 	Lease time.Duration // after which others take over from a sender that died; default Timeout and 15 s
 	Drain time.Duration // for calls under way at the end; default 5 s
+	// Alone says that no other process sends from this database: one that was here
+	// before is dead, and is followed at once rather than after its lease.
+	Alone bool
 
-	UserAgent string                // default "Waybill-Webhooks/1"
-	Metrics   prometheus.Registerer // nil: none
-	Logger    *slog.Logger          // nil: slog.Default
+	UserAgent string // default "Waybill-Webhooks/1"
+	// Wrap is put around what makes calls, beneath the signature and above the
+	// guard: to see them, or to have them fail for a trial. nil: nothing.
+	Wrap    func(http.RoundTripper) http.RoundTripper
+	Metrics prometheus.Registerer // nil: none
+	Logger  *slog.Logger          // nil: slog.Default
 }
 
 func (c Config) withDefaults() Config {
@@ -76,6 +82,7 @@ type Sender struct {
 	log    *slog.Logger
 	meter  *meter
 	client *http.Client
+	hangUp func()        // closes its idle connections, whatever is wrapped around it
 	wake   chan struct{} // something was handed over
 	kick   chan struct{} // a lane may be hungry
 	record chan struct{} // there are results
@@ -105,6 +112,12 @@ func NewSender(store *Store, cfg Config) *Sender {
 		id: event.NewID(), lanes: map[laneKey]*lane{}, resting: map[*lane]bool{}, missing: map[lateKey]bool{},
 		rota: newRota(cfg.MaxInFlight, max(cfg.MaxInFlight/2, 1), cfg.MaxPerTenant),
 	}
+	s.hangUp = s.client.CloseIdleConnections
+	if cfg.Wrap != nil {
+		wrapped := *s.client
+		wrapped.Transport = cfg.Wrap(s.client.Transport)
+		s.client = &wrapped
+	}
 	s.meter = newMeter(cfg.Metrics, s)
 	return s
 }
@@ -123,7 +136,7 @@ func poke(ch chan struct{}) {
 // Run sends until ctx ends, and returns nil once calls have ended, or Config.Drain
 // is over, and what came of them is noted. While the database is away it waits.
 func (s *Sender) Run(ctx context.Context) error {
-	defer s.client.CloseIdleConnections()
+	defer s.hangUp()
 	// Before anything is sent: rows that move into a new day are not to be seen
 	// for a moment.
 	if err := EnsureDays(ctx, s.store.db); err != nil && ctx.Err() == nil {

@@ -29,6 +29,7 @@ const (
 	RoleTracking  = "tracking"  // where couriers are who are out with an order
 	RoleSaga      = "saga"      // watches that what modules do together is finished, or undone
 	RoleAnalytics = "analytics" // read models from the log
+	RoleWebhook   = "webhook"   // calls tenants' endpoints about events
 	RoleRelay     = "relay"     // outbox to log
 	RoleAPI       = "api"       // HTTP, pages and live push
 	RoleCDC       = "cdc"       // changes of tables to log
@@ -38,7 +39,7 @@ const (
 
 // Roles is every role.
 func Roles() []string {
-	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleTracking, RoleSaga, RoleAnalytics, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
+	return []string{RoleOrders, RoleCouriers, RoleBilling, RoleDispatch, RoleTracking, RoleSaga, RoleAnalytics, RoleWebhook, RoleRelay, RoleAPI, RoleCDC, RoleQueue, RoleMonitor}
 }
 
 // App is a running Waybill.
@@ -58,6 +59,7 @@ type App struct {
 	demoKey  string
 	signals  *queue.Signals // made by the first role that needs them
 	faults   *faults.Flags  // likewise
+	hooks    *hooks         // likewise
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

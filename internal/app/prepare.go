@@ -31,6 +31,7 @@ import (
 	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/saga"
 	sagacontracts "github.com/waybillhq/waybill/saga/contracts"
+	"github.com/waybillhq/waybill/webhook"
 )
 
 // compatibility of domain events: forward so that old readers go on, backward
@@ -81,7 +82,7 @@ func (a *App) prepareDatabase(ctx context.Context, p *product) error {
 // allTables is every package's, those of the engine first.
 func allTables() []pg.Migration {
 	return []pg.Migration{
-		incident.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
+		incident.Migration(), webhook.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
 		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
 		tracking.Migration(), faults.Migration(), analytics.Migration(),
 	}
@@ -91,7 +92,7 @@ func allTables() []pg.Migration {
 // be just now, as while a backup holds its locks, events go to the default
 // partition and move along later: no reason not to start.
 func (a *App) ensureDays(ctx context.Context) error {
-	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db))
+	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db), webhook.EnsureDays(ctx, a.engines.db))
 	if err != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "partitions of today are not there yet", "error", err)
 	}

@@ -50,6 +50,8 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return a.startSaga(ctx, p)
 	case RoleAnalytics:
 		return a.startAnalytics(ctx, p)
+	case RoleWebhook:
+		return a.startWebhooks(ctx, p)
 	case RoleRelay:
 		return a.startRelay(ctx)
 	case RoleAPI:
@@ -136,6 +138,9 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	if handler, err = a.withSagas(handler, directory); err != nil {
+		return err
+	}
+	if handler, err = a.withWebhooks(handler, directory); err != nil {
 		return err
 	}
 	var lc net.ListenConfig

@@ -1,15 +1,18 @@
 package app
 
 import (
+	"context"
 	"regexp"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/waybillhq/waybill/cdc"
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/pgtest"
+	"github.com/waybillhq/waybill/webhook"
 )
 
 // tenantsByOtherNames are tables of tenants whose column is not called tenant.
@@ -39,8 +42,10 @@ func TestEveryTableOfTenantsIsWalledOrSaysWhyNot(t *testing.T) {
 	if err := pg.Migrate(t.Context(), db, append(allTables(), cdc.Migration())...); err != nil {
 		t.Fatal(err)
 	}
-	if err := consumer.EnsureDays(t.Context(), db); err != nil {
-		t.Fatal(err)
+	for _, ensure := range []func(context.Context, *pgxpool.Pool) error{consumer.EnsureDays, webhook.EnsureDays} {
+		if err := ensure(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rows, err := db.Query(t.Context(), `SELECT n.nspname || '.' || c.relname AS name, c.relrowsecurity, c.relforcerowsecurity,
 			(SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,
@@ -86,7 +91,7 @@ func TestEveryTableOfTenantsIsWalledOrSaysWhyNot(t *testing.T) {
 			t.Errorf("the exception %s is of no table", u.tables)
 		}
 	}
-	for _, schema := range []string{"orders", "couriers", "billing", "dispatch", "tracking", "tenants", "analytics", "saga"} {
+	for _, schema := range []string{"orders", "couriers", "billing", "dispatch", "tracking", "tenants", "analytics", "saga", "webhook"} {
 		if walled[schema] == 0 {
 			t.Errorf("no table of %s was looked at", schema)
 		}

@@ -91,7 +91,7 @@ program. "waybill up" starts all of it.`,
 	root.AddCommand(newVersion())
 	root.AddCommand(
 		newUp(), newRun(), newBroker(), newPublish(), newSubscribe(), newTail(),
-		newTopics(), newGroups(), newLag(), newScale(), newOutbox(), newCDC(), newDLQ(), newQueue(), newSaga(), newSchema(), newIncidents(), newDoctor(), newTenant(), newCourier(), newFault(), newSim(), newBench(), newDemo(),
+		newTopics(), newGroups(), newLag(), newScale(), newOutbox(), newCDC(), newDLQ(), newQueue(), newWebhook(), newSaga(), newSchema(), newIncidents(), newDoctor(), newTenant(), newCourier(), newFault(), newSim(), newBench(), newDemo(),
 	)
 	wrapArgs(root)
 	return root

@@ -4,23 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"os"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/internal/app"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/webhook"
 	"github.com/waybillhq/waybill/webhook/guard"
 	"github.com/waybillhq/waybill/webhook/seal"
 )
-
-// envWebhookKeys has the keys that secrets are sealed with, base64, the one that
-// seals first and a comma between. Not a flag: it would be in the list of
-// processes.
-const envWebhookKeys = "WAYBILL_WEBHOOK_KEYS"
 
 func newWebhook() *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,34 +60,36 @@ func (c *webhookCommand) ask(do func(context.Context, *webhook.Store) error) err
 	}))
 }
 
+// store opens secrets with the configured keys, or with that of the waybill in
+// the folder whose database it is.
 func (c *webhookCommand) store(db *pgxpool.Pool) (*webhook.Store, error) {
-	var cfg guard.Config
-	for _, text := range c.allow {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, usagef("--allow %s: want a network such as 127.0.0.0/8", text)
-		}
-		cfg.Allow = append(cfg.Allow, p)
+	in := c.cfg.Webhooks
+	in.Allow = append(in.Allow, c.allow...)
+	rules, err := in.Guard()
+	if err != nil {
+		return nil, usageError{err}
 	}
-	var keys [][]byte
-	for text := range strings.SplitSeq(os.Getenv(envWebhookKeys), ",") {
-		if text == "" {
-			continue
-		}
-		k, err := seal.ParseKey(strings.TrimSpace(text))
+	keys, err := in.SealKeys()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if c.upDir != "" {
+		own, err := app.WebhookKey(c.upDir)
 		if err != nil {
-			return nil, usagef("%s: %w", envWebhookKeys, err)
+			return nil, err
 		}
-		keys = append(keys, k)
+		if own != nil {
+			keys = append(keys, own)
+		}
 	}
 	if len(keys) == 0 {
-		return webhook.NewStore(db, nil, guard.New(cfg), webhook.StoreConfig{}), nil
+		return webhook.NewStore(db, nil, guard.New(rules), webhook.StoreConfig{}), nil
 	}
 	box, err := seal.New(keys...)
 	if err != nil {
 		return nil, err
 	}
-	return webhook.NewStore(db, box, guard.New(cfg), webhook.StoreConfig{}), nil
+	return webhook.NewStore(db, box, guard.New(rules), webhook.StoreConfig{}), nil
 }
 
 // webhookError makes what the caller got wrong a usage error, and says where to
@@ -103,9 +99,9 @@ func webhookError(err error) error {
 	case errors.Is(err, webhook.ErrInvalid):
 		return usageError{err}
 	case errors.Is(err, webhook.ErrNoKey):
-		return fmt.Errorf("%w; give this program the same as those that send, in %s", err, envWebhookKeys)
+		return fmt.Errorf("%w; give this program the same as those that send, in %s", err, config.EnvWebhookKeys)
 	case errors.Is(err, seal.ErrKey):
-		return fmt.Errorf("%w (%s)", err, envWebhookKeys)
+		return fmt.Errorf("%w (%s)", err, config.EnvWebhookKeys)
 	case errors.Is(err, webhook.ErrNotFound):
 		return fmt.Errorf("%w; waybill webhook ls lists endpoints, waybill webhook show ENDPOINT its deliveries", err)
 	case errors.Is(err, webhook.ErrDisabled):

@@ -19,6 +19,7 @@ import (
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
+	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/webhook"
 	"github.com/waybillhq/waybill/webhook/guard"
@@ -52,7 +53,7 @@ func webhooks(ctx context.Context, args ...string) (code int, out, errOut string
 }
 
 func TestWebhooksFromTheCommandLine(t *testing.T) {
-	t.Setenv(envWebhookKeys, webhookTestKey)
+	t.Setenv(config.EnvWebhookKeys, webhookTestKey)
 	db, dsn := emptyDatabase(t)
 	run := func(want int, args ...string) string {
 		t.Helper()
@@ -127,11 +128,11 @@ func TestWebhooksFromTheCommandLine(t *testing.T) {
 	says(run(exitOK, "ls"), "disabled: on holiday")
 	says(run(exitFailed, "ping", id), "waybill webhook enable")
 
-	t.Setenv(envWebhookKeys, "")
-	says(run(exitFailed, "rotate", id), "openssl rand", envWebhookKeys)
-	t.Setenv(envWebhookKeys, "short")
+	t.Setenv(config.EnvWebhookKeys, "")
+	says(run(exitFailed, "rotate", id), "openssl rand", config.EnvWebhookKeys)
+	t.Setenv(config.EnvWebhookKeys, "short")
 	says(run(exitUsage, "ls"), "openssl rand")
-	t.Setenv(envWebhookKeys, webhookTestKey)
+	t.Setenv(config.EnvWebhookKeys, webhookTestKey)
 	says(run(exitOK, "rm", id), "deleted")
 	says(run(exitFailed, "show", id), "waybill webhook ls")
 }

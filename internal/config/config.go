@@ -58,6 +58,7 @@ type Config struct {
 	Outbox         Outbox
 	CDC            CDC
 	Queue          Queue
+	Webhooks       Webhooks
 	Lag            Lag
 	Alerts         Alerts
 	Scale          Scale
@@ -121,6 +122,12 @@ func (c *Config) FromEnvironment() error {
 	}
 	if v := os.Getenv(EnvOperatorKey); v != "" {
 		c.OperatorKey = v
+	}
+	if v := os.Getenv(EnvWebhookKeys); v != "" {
+		c.Webhooks.Keys = split(v)
+	}
+	if v := os.Getenv(EnvWebhookAllow); v != "" {
+		c.Webhooks.Allow = split(v)
 	}
 	if v := os.Getenv(EnvMetrics); v != "" {
 		c.MetricsListen = v
@@ -197,7 +204,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
-	errs = append(errs, c.CDC.check(), c.Queue.check(), c.API.check(), c.checkOperatorKey(), c.checkMonitor())
+	errs = append(errs, c.CDC.check(), c.Queue.check(), c.Webhooks.check(), c.API.check(), c.checkOperatorKey(), c.checkMonitor())
 	if (c.RegistryUser == "") != (c.RegistrySecret == "") {
 		errs = append(errs, errors.New("registry: want user and password, or neither: a registry of our own would let in whoever knows one of them"))
 	}

@@ -23,7 +23,7 @@ func read(t *testing.T, text string) (Config, error) {
 
 // alone keeps the environment of whoever runs the tests out.
 func alone(t *testing.T) {
-	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile, EnvRelay, EnvExactlyOnce, EnvMetrics} {
+	for _, name := range []string{EnvDatabaseURL, EnvBrokers, EnvRegistryURL, EnvFile, EnvRelay, EnvExactlyOnce, EnvMetrics, EnvWebhookKeys, EnvWebhookAllow} {
 		t.Setenv(name, "")
 	}
 }

@@ -41,14 +41,15 @@ type file struct {
 	Metrics struct {
 		Listen string `yaml:"listen"`
 	} `yaml:"metrics"`
-	OperatorKey string `yaml:"operator_key"`
-	API         API    `yaml:"api"`
-	Outbox      Outbox `yaml:"outbox"`
-	CDC         CDC    `yaml:"cdc"`
-	Queue       Queue  `yaml:"queue"`
-	Lag         Lag    `yaml:"lag"`
-	Alerts      Alerts `yaml:"alerts"`
-	Scale       Scale  `yaml:"scale"`
+	OperatorKey string   `yaml:"operator_key"`
+	API         API      `yaml:"api"`
+	Outbox      Outbox   `yaml:"outbox"`
+	CDC         CDC      `yaml:"cdc"`
+	Queue       Queue    `yaml:"queue"`
+	Webhooks    Webhooks `yaml:"webhooks"`
+	Lag         Lag      `yaml:"lag"`
+	Alerts      Alerts   `yaml:"alerts"`
+	Scale       Scale    `yaml:"scale"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -63,7 +64,7 @@ func (c *Config) fromFile(path string) error {
 	c.DatabaseURL, c.Brokers, c.RegistryURL = in.DatabaseURL, in.Kafka.Brokers, in.Registry.URL
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
 	c.MetricsListen, c.OperatorKey = in.Metrics.Listen, in.OperatorKey
-	c.API, c.Outbox, c.CDC, c.Queue = in.API, in.Outbox, in.CDC, in.Queue
+	c.API, c.Outbox, c.CDC, c.Queue, c.Webhooks = in.API, in.Outbox, in.CDC, in.Queue, in.Webhooks
 	c.Lag, c.Alerts, c.Scale = in.Lag, in.Alerts, in.Scale
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err

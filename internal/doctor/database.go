@@ -69,6 +69,7 @@ func tableChecks() []check {
 		{"backlog", backlog},
 		{"stopped partitions", stopped},
 		{"parked events", parked},
+		{"webhooks", webhooks},
 		{"incidents", incidents},
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/consumer/deadhttp"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/logistica/faults"
@@ -30,6 +31,8 @@ import (
 	"github.com/waybillhq/waybill/queue/server"
 	"github.com/waybillhq/waybill/saga"
 	sagaserver "github.com/waybillhq/waybill/saga/server"
+	"github.com/waybillhq/waybill/webhook"
+	hookserver "github.com/waybillhq/waybill/webhook/server"
 )
 
 // stop is a route and how the walk calls it. Ids of the path are filled in with
@@ -49,7 +52,7 @@ const (
 )
 
 // walk is every route, in the order in which their owner calls them at the end.
-var walk = []stop{
+var walk = slices.Concat(webhookWalk, []stop{
 	{pattern: "GET /v1/courier", owner: "courier", shared: true},
 	{pattern: "POST /v1/courier/status", body: `{"state":"AVAILABLE"}`, owner: "courier", shared: true},
 	{pattern: "POST /v1/courier/positions", body: `{"positions":[{"seq":1,"lat":-23.55,"lng":-46.63,"fix_time":"2026-05-01T12:00:00Z"}]}`, owner: "courier", shared: true},
@@ -130,7 +133,7 @@ var walk = []stop{
 	{pattern: "GET /docs", open: files},
 	{pattern: "GET /docs/style.css", open: files},
 	{pattern: "GET /openapi.json", open: files},
-}
+})
 
 // machine is what figures of all tenants together show, to who asks on the
 // machine itself or where its operator listens.
@@ -143,6 +146,8 @@ type town struct {
 	tracker  *tracking.Tracker
 	queues   *httptest.Server
 	sagas    *httptest.Server
+	hooks    *httptest.Server
+	webhooks *webhook.Store
 	ours     merchant
 	rui      rider // who has our order
 	admin    merchant
@@ -158,7 +163,7 @@ func newTown(t *testing.T) *town {
 	w := &town{operator: "an operator's key"}
 	pool := database(t)
 	if err := pg.Migrate(t.Context(), pool, append([]pg.Migration{
-		faults.Migration(), tracking.Migration(), queue.Migration(), saga.Migration(),
+		faults.Migration(), tracking.Migration(), queue.Migration(), saga.Migration(), incident.Migration(), webhook.Migration(),
 	}, consumer.Migrations())...); err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +205,7 @@ func newTown(t *testing.T) *town {
 	w.queues = httptest.NewServer(queues)
 	t.Cleanup(w.queues.Close)
 	w.sagas = newSagas(t, pool, w.directory)
+	w.hooks, w.webhooks = newHooks(t, pool, w.directory)
 	w.settle(t)
 	return w
 }
@@ -240,15 +246,17 @@ func (w *town) settle(t *testing.T) {
 		t.Fatal(err)
 	}
 	aSaga(t, w.pool, w.ours.id.String(), spare.String()) // so that {key} names both
+	endpoint, hookSecret := aHook(t, w.pool, w.webhooks, w.ours.id.String(), deadEvent)
 	w.known = map[string]string{
 		"/v1/orders/{id}": o.ID.String(), "/v1/orders/{id}/reassign": searching.ID.String(), "/v1/courier/jobs/{id}": o.ID.String(), "{token}": o.TrackingToken,
 		"/v1/keys/{id}": spare.String(), "{key}": spare.String(), "/v1/admin/tenants/{id}": w.ours.id.String(),
 		"{queue}": "fila-nossa", "{event}": deadEvent, "EVENT": deadEvent,
-		"TENANT": w.ours.id.String(),
+		"TENANT": w.ours.id.String(), "{endpoint}": endpoint,
 	}
 	w.secrets = []string{
 		w.ours.id.String(), o.ID.String(), searching.ID.String(), o.TrackingToken, w.rui.id.String(), out.String(), w.ours.keyID.String(), spare.String(), deadEvent,
 		"Padaria Nossa", "Joana", "98888", "Rui Alves", "90000-0000", "fila-nossa", "segredo-da-fila", "segredo-morto",
+		endpoint, hookSecret, "gancho-secreto", "corpo-secreto",
 	}
 }
 
@@ -261,6 +269,9 @@ func (w *town) call(t *testing.T, method, path, body, key string) answer {
 	}
 	if path == sagaserver.Prefix || strings.HasPrefix(path, sagaserver.Prefix+"/") {
 		at.url = w.sagas.URL
+	}
+	if strings.HasPrefix(path, hookserver.Prefix+"/") {
+		at.url = w.hooks.URL
 	}
 	headers := []string{"Content-Type", "application/json"}
 	if key != "" {
@@ -389,7 +400,7 @@ func TestTheWalkKnowsEveryRoute(t *testing.T) {
 	w := newTown(t)
 	var served, walked []string
 	served = append(served, api.Patterns(w.handler)...)
-	for _, at := range []string{w.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json", w.sagas.URL + sagaserver.Prefix + "/openapi.json"} {
+	for _, at := range []string{w.url + "/openapi.json", w.queues.URL + server.Prefix + "/openapi.json", w.sagas.URL + sagaserver.Prefix + "/openapi.json", w.hooks.URL + hookserver.Prefix + "/openapi.json"} {
 		served = append(served, documented(t, at)...)
 	}
 	for _, s := range walk {
@@ -402,7 +413,7 @@ func TestTheWalkKnowsEveryRoute(t *testing.T) {
 		}
 	}
 	for _, pattern := range walked {
-		if !slices.Contains(served, pattern) && pattern != "GET "+server.Prefix+"/openapi.json" && pattern != "GET "+sagaserver.Prefix+"/openapi.json" {
+		if !slices.Contains(served, pattern) && pattern != "GET "+server.Prefix+"/openapi.json" && pattern != "GET "+sagaserver.Prefix+"/openapi.json" && pattern != "GET "+hookserver.Prefix+"/openapi.json" {
 			t.Errorf("the walk goes to %q, which is not there", pattern)
 		}
 	}

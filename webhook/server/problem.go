@@ -39,6 +39,9 @@ func (s *server) problemOf(ctx context.Context, err error) *Problem {
 		return invalid(err)
 	}
 	s.Logger.ErrorContext(ctx, "webhook request failed", "error", err)
+	if errors.Is(err, webhook.ErrNoKey) {
+		return problem(http.StatusServiceUnavailable, "Secrets cannot be kept here: whoever runs this server has to give it a key. Nothing was done.")
+	}
 	if pg.Infrastructure(err) || pg.Conflict(err) || errors.Is(err, context.DeadlineExceeded) {
 		return busy()
 	}
