@@ -16,7 +16,10 @@ func fillHooks(t *testing.T, h *hooks) (well webhook.Endpoint) {
 	gone := h.create("ana", "Old shop", "logistica.orders.>")
 	h.answers(410)
 	h.fan("ana", "logistica.orders.OrderCreated")
-	until(t, func() bool { e, err := h.store.Get(t.Context(), "ana", gone.ID); return err == nil && e.State == webhook.Disabled })
+	until(t, func() bool {
+		e, err := h.store.Get(t.Context(), "ana", gone.ID)
+		return err == nil && e.State == webhook.Disabled
+	})
 	well = h.create("ana", "Kitchen display", "logistica.orders.OrderCreated", "logistica.orders.OrderStatusChanged", "couriers.*.assigned")
 	delivered := func(n int) func() bool {
 		return func() bool {

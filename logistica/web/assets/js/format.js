@@ -25,6 +25,7 @@ export function formats(locale) {
     zone: () => zoneOf(full),
     number: (n) => whole.format(n),
     tenth: (n) => fine.format(n),
+    millis: (n) => `${whole.format(n)} ms`,
     ms: (n) => `${(n < 100 ? fine : whole).format(n)} ms`,
     money: (cents, currency) => money(locale, currency || "BRL").format(cents / 100),
     decimal: (cents) => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, useGrouping: false }).format(cents / 100),

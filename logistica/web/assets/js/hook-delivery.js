@@ -32,7 +32,7 @@ function Sum({ delivery: d }) {
   const last = d.log?.at(-1);
   const parts = [
     last && (last.status ? String(last.status) : t("hook.delivery.none")),
-    last && d.state === "delivered" && f.ms(last.ms),
+    last && d.state === "delivered" && f.millis(last.ms),
     d.attempts > 1 && t("hook.delivery.attempts", { n: d.attempts }),
     d.state === "pending" && d.next_at && nextOf(t, f, d),
   ];
@@ -47,7 +47,7 @@ function Attempts({ delivery: d }) {
   const { t, f } = useLanguage();
   const log = d.log ?? [];
   return html`<dl class="facts"><div><dt>${t("hook.delivery.event")}</dt><dd class="mono">${d.event}</dd></div>
-      <div><dt>${t("hook.fact.types")}</dt><dd class="mono">${d.type}</dd></div>
+      <div><dt>${t("hook.delivery.type")}</dt><dd class="mono">${d.type}</dd></div>
       <div><dt>${t("hook.delivery.stored")}</dt><dd>${f.full(d.stored_at)}</dd></div></dl>
     <h3>${t("hook.delivery.log")}</h3>
     ${!log.length && html`<p class="muted">${t("hook.delivery.log.none")}</p>`}
@@ -60,7 +60,7 @@ function Attempt({ attempt: a }) {
   const { t, f } = useLanguage();
   const ok = a.status >= 200 && a.status <= 299 && !a.error;
   return html`<li class="attempt tone-${ok ? "done" : "bad"}" data-status=${a.status ?? 0}><i class="dot" aria-hidden="true"></i>
-    <div><b class=${ok ? "ok" : "bad"}>${a.status || t("hook.delivery.none")}</b> <span class="num muted">${f.ms(a.ms)}</span>
+    <div><b class=${ok ? "ok" : "bad"}>${a.status || t("hook.delivery.none")}</b> <span class="num muted">${f.millis(a.ms)}</span>
       ${a.error && html`<p>${a.error}</p>`}
       ${a.answer && html`<small>${t("hook.delivery.answer")}</small><pre class="code" tabindex="0" aria-label=${t("hook.delivery.answer")}>${a.answer}</pre>`}</div>
     <span class="muted"><${Moment} at=${a.at} /></span></li>`;

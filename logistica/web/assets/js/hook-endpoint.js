@@ -23,6 +23,7 @@ export function EndpointView({ endpoint: e, model, said, onLeave, children }) {
     edit: () => setAsked({ what: "edit" }),
     rotate: () => setAsked({ what: "rotate" }),
     enable: () => model.enable(e.id),
+    retry: () => model.retry(e.id),
     disable: () => setAsked({ what: "disable" }),
     remove: () => setAsked({ what: "delete" }),
   };
@@ -48,6 +49,7 @@ function Actions({ state, busy, ping, act }) {
   const toggle = off ? "enable" : "disable";
   return html`<div class="head-acts">
     <button type="button" class="step" data-do="ping" disabled=${off} aria-disabled=${pinging ? "true" : undefined} onClick=${act.ping}>${t("hook.do.ping")}</button>
+    ${state === "open" && html`<button type="button" class="step" data-do="retry" aria-disabled=${waits} onClick=${() => busy || act.retry()}>${t("hook.do.retry")}</button>`}
     <button type="button" data-do="edit" onClick=${act.edit}>${t("hook.do.edit")}</button>
     <button type="button" class=${off ? "step" : ""} data-do=${toggle} aria-disabled=${waits} onClick=${() => busy || act[toggle]()}>${t(`hook.do.${toggle}`)}</button>
     <button type="button" data-do="rotate" onClick=${act.rotate}>${t("hook.do.rotate")}</button>
@@ -66,7 +68,7 @@ function pingWords(t, f, { status, delivery, problem }) {
     case "long": return t("hook.ping.long");
     case "answered": {
       const last = delivery.log.at(-1);
-      if (delivery.state === "delivered") return html`<span class="ok">${t("hook.ping.delivered", { status: String(last.status), ms: f.ms(last.ms) })}</span>`;
+      if (delivery.state === "delivered") return html`<span class="ok">${t("hook.ping.delivered", { status: String(last.status), ms: f.millis(last.ms) })}</span>`;
       return html`<span class="bad">${t(delivery.state === "pending" ? "hook.ping.failed" : "hook.ping.over", { why: attemptWords(last) })}</span>`;
     }
     default: return html`<span class="pulse">${t("hook.ping.wait")}</span>`;
@@ -87,9 +89,9 @@ function Facts({ endpoint: e, recent, backlog }) {
     <div><dt>${t("hook.fact.failure")}</dt><dd>${moment(failed)}</dd></div>
     <div><dt>${t("hook.fact.pending")}</dt><dd class="num" data-pending>${count(backlog?.pending)}</dd></div>
     <div><dt>${t("hook.fact.failed")}</dt><dd class="num" data-failed>${count(backlog?.failed)}</dd></div>
-    <div><dt>${t("hook.fact.types")}</dt><dd><${Wants} types=${e.types} /></dd></div>
     <div><dt>${t("hook.fact.scheme")}</dt><dd>${e.algorithm === "hmac" ? "HMAC, v1" : "Ed25519, v1a"}</dd></div>
     <div><dt>${t("hook.fact.order")}</dt><dd>${t(e.ordered ? "hook.fact.order.yes" : "hook.fact.order.no")}</dd></div>
+    <div class="fact-wide"><dt>${t("hook.fact.types")}</dt><dd><${Wants} types=${e.types} /></dd></div>
     <div><dt>${t("hook.fact.created")}</dt><dd><${Moment} at=${e.created_at} /></dd></div>
   </dl>`;
 }

@@ -3,7 +3,7 @@
 import { html, useEffect, useId, useRef, useState } from "./lib.js";
 import { explain, useLanguage } from "./i18n.js";
 import { Problem } from "./api.js";
-import { join, split, types, typeWords } from "./hook-types.js";
+import { join, orders, rest, split, typeWords } from "./hook-types.js";
 import { useModal, useOnce } from "./modal.js";
 
 const https = "https:" + "//";
@@ -64,10 +64,14 @@ function Text({ name, label, hint, bad, value, onText, input }) {
 
 function Types({ draft, edit, bad }) {
   const { t } = useLanguage();
+  const [open] = useState(() => rest.some((type) => draft.ticked.includes(type)));
   const tick = (type, on) => edit({ ticked: on ? [...draft.ticked, type] : draft.ticked.filter((each) => each !== type) });
+  const box = (type) => html`<label class="check" key=${type}><input type="checkbox" value=${type} checked=${draft.ticked.includes(type)} onChange=${(e) => tick(type, e.currentTarget.checked)} />
+    <span>${typeWords(t, type)} <small class="mono">${type}</small></span></label>`;
+  const chosen = rest.filter((type) => draft.ticked.includes(type)).length;
   return html`<fieldset class="types"><legend>${t("hook.form.types")} · ${t("hook.form.types.hint")}</legend>
-    ${types.map((type) => html`<label class="check" key=${type}><input type="checkbox" value=${type} checked=${draft.ticked.includes(type)} onChange=${(e) => tick(type, e.currentTarget.checked)} />
-      <span>${typeWords(t, type)} <small class="mono">${type}</small></span></label>`)}
+    ${orders.map(box)}
+    <details class="fold" open=${open}><summary><b>${t("hook.form.types.rest")}</b> <small>${chosen > 0 && t("hook.form.types.rest.n", { n: chosen })}</small></summary><div class="types">${rest.map(box)}</div></details>
     <${Text} name="types" label=${t("hook.form.types.more")} hint=${t("hook.form.types.more.hint")} bad=${bad} value=${draft.more} onText=${(more) => edit({ more })} input=${{ class: "mono" }} />
   </fieldset>`;
 }

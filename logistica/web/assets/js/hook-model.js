@@ -53,6 +53,12 @@ export class HookModel {
     return this.#do(id, "enabled", () => this.api.enable(id));
   }
 
+  // retry has one called at once that is left alone: enabled anew, its failures
+  // are forgotten.
+  retry(id) {
+    return this.#do(id, "retried", () => this.api.enable(id));
+  }
+
   disable(id, reason) {
     return this.#do(id, "disabled", () => this.api.disable(id, reason));
   }

@@ -1,5 +1,5 @@
 // Examples that verify a call after Standard Webhooks, by signature and
-// language. They are run in a test.
+// language. Those in Python and for Node are run in a test.
 
 const python = `import base64, hashlib, hmac, time
 

@@ -1,13 +1,28 @@
 // The types of events that a store is told of, and how a choice of them is
 // written in a form: the known ones are ticked, the rest is text.
 
-export const types = [
+// orders are what nearly every store wants; rest is how an order's courier and
+// fee came about.
+export const orders = [
   "logistica.orders.OrderCreated",
   "logistica.orders.OrderAssigned",
   "logistica.orders.OrderStatusChanged",
   "logistica.orders.OrderDelivered",
 ];
 
+export const rest = [
+  "logistica.couriers.CourierReserved",
+  "logistica.couriers.CourierReservationFailed",
+  "logistica.couriers.CourierReleaseAsked",
+  "logistica.couriers.CourierReleased",
+  "logistica.dispatch.CourierNotified",
+  "logistica.dispatch.CourierNotificationFailed",
+  "logistica.billing.PlatformFeeBilled",
+  "logistica.billing.PlatformFeeFailed",
+  "logistica.billing.PlatformFeeVoided",
+];
+
+const types = [...orders, ...rest];
 const ping = "webhook.ping";
 
 // typeWords is what a type means, or "" if nobody here knows.

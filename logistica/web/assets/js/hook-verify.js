@@ -16,6 +16,6 @@ export function Verify({ algorithm }) {
       ${Object.keys(snippets.hmac).map((each) => html`<button type="button" key=${each} data-language=${each} aria-pressed=${String(each === chosen)} onClick=${() => choose(each)}>${each}</button>`)}</div>
       <${Copy} text=${text} from=${code} label=${chosen} /></div>
     <pre class="code" tabindex="0" aria-label=${chosen} ref=${code}><code>${text}</code></pre>
-    <p><a href="/docs">${t("hook.verify.docs")}</a></p>
+    <p><a href="/v1/webhooks/openapi.json">${t("hook.verify.docs")}</a></p>
   </section>`;
 }

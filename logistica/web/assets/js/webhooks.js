@@ -147,12 +147,12 @@ function NotRead({ problem }) {
 function Freshness({ of: { readAt, problem } }) {
   const { t, f } = useLanguage();
   if (problem) return html`<small class="bad" role="status">${t("hook.old", { time: readAt ? f.clock(readAt.getTime()) : "–", why: explain(t, problem) })}</small>`;
-  return readAt && html`<small class="num" data-read=${readAt.getTime()}>${t("hook.read", { time: f.clock(readAt.getTime()) })}</small>`;
+  return readAt && html`<small class="num" data-read=${readAt.getTime()} title=${f.full(readAt.getTime())}>${t("hook.read", { time: f.clock(readAt.getTime()) })}</small>`;
 }
 
 function Said({ said: { what, n, attempt } }) {
   const { t, f } = useLanguage();
-  return t(`hook.say.${what}`, { n, status: String(attempt?.status ?? ""), ms: attempt && f.ms(attempt.ms), why: attemptWords(attempt) });
+  return t(`hook.say.${what}`, { n, status: String(attempt?.status ?? ""), ms: attempt && f.millis(attempt.ms), why: attemptWords(attempt) });
 }
 
 render(html`<${WithLanguage}><${App} /><//>`, document.getElementById("app"));
