@@ -156,6 +156,30 @@ func (h *hooks) create(tenant, description string, types ...string) webhook.Endp
 	return e
 }
 
+// settled waits until nothing is on its way to an endpoint.
+func (h *hooks) settled(tenant string, endpoint uuid.UUID) {
+	h.t.Helper()
+	until(h.t, func() bool {
+		b, err := h.store.Backlog(h.t.Context(), tenant, endpoint)
+		return err == nil && b.Pending == 0
+	})
+}
+
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(browser.Patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come about")
+		}
+	}
+}
+
+// lookAgain has the page read at once what it would read in some seconds.
+func lookAgain(ctx context.Context, t *testing.T) {
+	t.Helper()
+	browser.Eval[bool](ctx, t, `document.dispatchEvent(new Event("visibilitychange"))`)
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

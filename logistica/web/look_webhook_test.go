@@ -3,7 +3,6 @@ package web
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/waybillhq/waybill/test/browser"
 	"github.com/waybillhq/waybill/webhook"
@@ -21,26 +20,18 @@ func fillHooks(t *testing.T, h *hooks) (well webhook.Endpoint) {
 		return err == nil && e.State == webhook.Disabled
 	})
 	well = h.create("ana", "Kitchen display", "logistica.orders.OrderCreated", "logistica.orders.OrderStatusChanged", "couriers.*.assigned")
-	delivered := func(n int) func() bool {
-		return func() bool {
-			all, err := h.store.Deliveries(t.Context(), "ana", well.ID, webhook.DeliveryFilter{})
-			for _, d := range all {
-				if d.State == webhook.Pending {
-					return false
-				}
-			}
-			return err == nil && len(all) == n
-		}
+	for _, step := range []struct {
+		answer int
+		types  []string
+	}{
+		{0, []string{"logistica.orders.OrderCreated", "logistica.orders.OrderStatusChanged", "logistica.orders.OrderStatusChanged"}},
+		{503, []string{"logistica.orders.OrderStatusChanged"}},
+		{0, []string{"logistica.orders.OrderStatusChanged", "logistica.orders.OrderCreated"}},
+	} {
+		h.answers(step.answer)
+		h.fan("ana", step.types...)
+		h.settled("ana", well.ID)
 	}
-	h.answers(0)
-	h.fan("ana", "logistica.orders.OrderCreated", "logistica.orders.OrderStatusChanged", "logistica.orders.OrderStatusChanged", "logistica.orders.OrderCreated")
-	until(t, delivered(4))
-	h.answers(503)
-	h.fan("ana", "logistica.orders.OrderStatusChanged")
-	until(t, delivered(5))
-	h.answers(0)
-	h.fan("ana", "logistica.orders.OrderStatusChanged", "logistica.orders.OrderCreated")
-	until(t, delivered(7))
 	bad, err := h.store.Create(t.Context(), "ana", webhook.Settings{URL: "http://127.0.0.1:9/" + strings.Repeat("a-long-path/", 9) + "hook", Algorithm: webhook.Ed25519, Ordered: true})
 	must(t, err)
 	h.fan("ana", "a", "b", "c", "d", "e", "f")
@@ -48,20 +39,14 @@ func fillHooks(t *testing.T, h *hooks) (well webhook.Endpoint) {
 	return well
 }
 
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not come about")
-		}
-	}
-}
-
 func TestWebhooksFitAndAreReadableInEveryLook(t *testing.T) {
 	h := serveHooks(t)
 	well := fillHooks(t, h)
 	ctx := openHooks(t, h, "")
-	for _, v := range views() {
+	for n, v := range views() {
+		if n%3 != 0 && n != 5 { // one of three has each size, scheme and language; and the phone by day
+			continue
+		}
 		browser.As(ctx, t, v.look)
 		browser.Open(ctx, t, h.url+"/webhooks?"+v.name)
 		browser.Until[bool](ctx, t, `document.querySelectorAll(".endpoint .bar-delivered, .endpoint .bar-failed").length >= 5`)

@@ -39,8 +39,8 @@ func offered() string {
 func told() string {
 	var all []string
 	for _, c := range contracts.All() {
-		if name := string(c.Type); !strings.HasSuffix(name, ".CourierLocationUpdated") && !strings.HasSuffix(name, ".CourierStatusChanged") {
-			all = append(all, name)
+		if !strings.HasSuffix(c.Type, ".CourierLocationUpdated") && !strings.HasSuffix(c.Type, ".CourierStatusChanged") {
+			all = append(all, c.Type)
 		}
 	}
 	slices.Sort(all)

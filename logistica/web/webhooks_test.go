@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/waybillhq/waybill/test/browser"
+	"github.com/waybillhq/waybill/webhook"
 )
 
 func fill(ctx context.Context, t *testing.T, selector, text string) {
@@ -43,6 +44,11 @@ func TestEndpointFromTheEmptyPageToAResentDelivery(t *testing.T) {
 	h.answers(500)
 	id := h.fan("ana", "logistica.orders.OrderCreated", "logistica.orders.OrderDelivered")[0].String()
 	row := `[data-event="` + id + `"]`
+	until(t, func() bool {
+		recent, err := h.store.Recent(t.Context(), "ana")
+		return err == nil && len(recent) == 2 && recent[0].State == webhook.Failed
+	})
+	lookAgain(ctx, t)
 	browser.Until[bool](ctx, t, `document.querySelector('`+row+`[data-state="failed"]') !== null && document.querySelectorAll(".delivery").length === 2`)
 	browser.Click(ctx, t, row+" .delivery-open")
 	browser.Until[bool](ctx, t, `document.querySelector('`+row+` .attempt[data-status="500"]')?.textContent.includes("the receiver's own words")`)
@@ -61,6 +67,7 @@ func TestWhatIsReadDoesNotMove(t *testing.T) {
 	ctx := openHooks(t, h, "#endpoint="+e.ID.String())
 	browser.Click(ctx, t, `[data-event="`+first+`"] .delivery-open`)
 	h.fan("ana", "b", "c")
+	lookAgain(ctx, t)
 	browser.Until[bool](ctx, t, `document.querySelector(".fresh")?.textContent.startsWith("2 new")`)
 	if n := browser.Eval[int](ctx, t, `document.querySelectorAll(".delivery").length`); n != 1 {
 		t.Errorf("%d deliveries while one is read", n)
@@ -87,6 +94,7 @@ func TestEndpointThatFailedIsEnabledAndItsFailedAreSentAgain(t *testing.T) {
 	e := h.create("ana", "Our kitchen")
 	h.answers(410)
 	h.fan("ana", "logistica.orders.OrderCreated")
+	h.settled("ana", e.ID)
 	ctx := openHooks(t, h, "")
 	browser.Until[bool](ctx, t, `document.querySelector('.endpoint[data-state="disabled"]')?.textContent.includes("It answered 410 Gone")`)
 	browser.Click(ctx, t, ".endpoint a")
@@ -94,9 +102,14 @@ func TestEndpointThatFailedIsEnabledAndItsFailedAreSentAgain(t *testing.T) {
 	h.answers(0)
 	browser.Click(ctx, t, `[data-do="enable"]`)
 	browser.Click(ctx, t, "#replay-failed")
-	browser.Until[bool](ctx, t, `document.querySelector("dialog h2")?.textContent === "Send again 1 failed delivery?"`)
+	browser.Until[bool](ctx, t, `document.querySelector("dialog h2")?.textContent === "Resend 1 failed delivery?"`)
 	window(ctx, t, "hooks-replay")
 	browser.Click(ctx, t, "[data-yes]")
+	until(t, func() bool {
+		all, err := h.store.Deliveries(t.Context(), "ana", e.ID, webhook.DeliveryFilter{State: webhook.Delivered})
+		return err == nil && len(all) == 1
+	})
+	lookAgain(ctx, t)
 	browser.Until[bool](ctx, t, `document.querySelector('.delivery[data-state="delivered"]') !== null && document.querySelector("[data-failed]").textContent === "0"`)
 	browser.Click(ctx, t, "#replay-since")
 	browser.Click(ctx, t, "[data-yes]")
@@ -169,6 +182,7 @@ func TestWebhooksAreWorkedByKeyboard(t *testing.T) {
 	browser.Press(ctx, t, kb.Enter)
 	browser.Until[bool](ctx, t, `document.querySelector(".delivery-open").getAttribute("aria-expanded") === "true"`)
 	read := browser.Eval[string](ctx, t, `document.querySelector("[data-read]").dataset.read`)
+	lookAgain(ctx, t)
 	browser.Until[bool](ctx, t, `document.querySelector("[data-read]").dataset.read !== "`+read+`" && document.activeElement.matches(".delivery-open")`) // read again, and the focus has stayed
 	tabTo(ctx, t, `document.activeElement.matches("[data-resend]")`)
 	browser.Press(ctx, t, kb.Enter)
