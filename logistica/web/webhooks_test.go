@@ -86,7 +86,7 @@ func TestEarlierDeliveriesAreLoadedByThePage(t *testing.T) {
 	ctx := openHooks(t, h, "#endpoint="+e.ID.String())
 	browser.Until[bool](ctx, t, `document.querySelectorAll(".delivery").length === 50`)
 	browser.Click(ctx, t, ".more")
-	browser.Until[bool](ctx, t, `document.querySelectorAll(".delivery").length === 60 && document.querySelector(".more") === null && new Set([...document.querySelectorAll(".delivery")].map((d) => d.dataset.event)).size === 60`)
+	browser.Until[bool](ctx, t, `document.querySelectorAll(".delivery").length === 60 && document.querySelector(".more") === null && document.activeElement.matches(".delivery:nth-child(51) .delivery-open") && new Set([...document.querySelectorAll(".delivery")].map((d) => d.dataset.event)).size === 60`)
 }
 
 func TestEndpointThatFailedIsEnabledAndItsFailedAreSentAgain(t *testing.T) {
@@ -98,10 +98,10 @@ func TestEndpointThatFailedIsEnabledAndItsFailedAreSentAgain(t *testing.T) {
 	ctx := openHooks(t, h, "")
 	browser.Until[bool](ctx, t, `document.querySelector('.endpoint[data-state="disabled"]')?.textContent.includes("It answered 410 Gone")`)
 	browser.Click(ctx, t, ".endpoint a")
-	browser.Until[bool](ctx, t, `document.querySelector('[data-do="ping"]')?.disabled && document.querySelector("#replay-failed").disabled`)
+	browser.Until[bool](ctx, t, `document.querySelector('[data-do="ping"].cannot') !== null && document.querySelector("#replay-failed.cannot") !== null`)
 	h.answers(0)
 	browser.Click(ctx, t, `[data-do="enable"]`)
-	browser.Click(ctx, t, "#replay-failed")
+	browser.Click(ctx, t, "#replay-failed:not(.cannot)")
 	browser.Until[bool](ctx, t, `document.querySelector("dialog h2")?.textContent === "Resend 1 failed delivery?"`)
 	window(ctx, t, "hooks-replay")
 	browser.Click(ctx, t, "[data-yes]")
@@ -111,6 +111,7 @@ func TestEndpointThatFailedIsEnabledAndItsFailedAreSentAgain(t *testing.T) {
 	})
 	lookAgain(ctx, t)
 	browser.Until[bool](ctx, t, `document.querySelector('.delivery[data-state="delivered"]') !== null && document.querySelector("[data-failed]").textContent === "0"`)
+	browser.Until[bool](ctx, t, `document.querySelector("dialog") === null && document.activeElement.matches("#replay-failed.cannot")`) // the focus is not lost with what can no longer be done
 	browser.Click(ctx, t, "#replay-since")
 	browser.Click(ctx, t, "[data-yes]")
 	browser.Until[bool](ctx, t, `document.querySelector("#said").textContent.startsWith("1 delivery is on its way")`)
@@ -186,7 +187,7 @@ func TestWebhooksAreWorkedByKeyboard(t *testing.T) {
 	browser.Until[bool](ctx, t, `document.querySelector("[data-read]").dataset.read !== "`+read+`" && document.activeElement.matches(".delivery-open")`) // read again, and the focus has stayed
 	tabTo(ctx, t, `document.activeElement.matches("[data-resend]")`)
 	browser.Press(ctx, t, kb.Enter)
-	browser.Until[bool](ctx, t, `document.querySelectorAll(".attempt").length === 2`)
+	browser.Until[bool](ctx, t, `document.querySelectorAll(".attempt").length === 2 && document.activeElement.matches("[data-resend]")`)
 	browser.Eval[bool](ctx, t, `history.back(), true`)
 	browser.Until[bool](ctx, t, `document.activeElement.matches(".endpoint a")`)
 	browser.Press(ctx, t, kb.Enter)

@@ -40,30 +40,42 @@ export function Deliveries({ view, disabled, onAsk, children }) {
     log.select(state);
   };
   const failed = log.backlog?.failed ?? 0;
+  const focusOn = (event) => requestAnimationFrame(() => list.current?.querySelector(`[data-event="${CSS.escape(event)}"] .delivery-open`)?.focus());
+  const show = () => { // the button is gone then, and the focus would be with it
+    log.show();
+    focusOn(log.rows[0]);
+  };
   return html`<section class="box log" aria-labelledby="log-title">
     <div class="log-head"><h2 id="log-title">${t("hook.log")}</h2> ${children}</div>
     <div class="log-bar">
       <div class="segmented" role="group" aria-label=${t("hook.log.filter")}>${states.map((s) => html`<button type="button" key=${s} data-filter=${s || "all"} aria-pressed=${String(log.filter === s)} onClick=${() => select(s)}>${t(`hook.log.${s || "all"}`)}</button>`)}</div>
-      <div class="log-acts"><button type="button" id="replay-since" disabled=${disabled} onClick=${() => onAsk({ what: "since" })}>${t("hook.replay.since")}</button>
-        <button type="button" id="replay-failed" disabled=${disabled || !failed} onClick=${() => onAsk({ what: "failed", n: failed })}>${t("hook.replay.failed")}</button></div>
+      <div class="log-acts"><button type="button" id="replay-since" ...${unless(disabled)} onClick=${() => disabled || onAsk({ what: "since" })}>${t("hook.replay.since")}</button>
+        <button type="button" id="replay-failed" ...${unless(disabled || !failed)} onClick=${() => disabled || !failed || onAsk({ what: "failed", n: failed })}>${t("hook.replay.failed")}</button></div>
     </div>
-    ${log.fresh.length > 0 && html`<button type="button" class="fresh" onClick=${() => log.show()}>${t("hook.log.fresh", { n: log.fresh.length })}</button>`}
+    ${log.fresh.length > 0 && html`<button type="button" class="fresh" onClick=${show}>${t("hook.log.fresh", { n: log.fresh.length })}</button>`}
     ${log.rows === null && html`<p class="log-note muted">${log.problem ? explain(t, log.problem) : t("app.loading")}</p>`}
     ${log.rows?.length === 0 && html`<p class="log-note muted">${t(log.filter ? "hook.log.none.state" : "hook.log.none")}</p>`}
     <ol ref=${list} class="deliveries" aria-labelledby="log-title">${(log.rows ?? []).map((event) => html`<${DeliveryRow} key=${event} delivery=${log.known.get(event)} log=${log}
       open=${open.has(event)} onOpen=${() => toggle(event)} resent=${log.resent.get(event)} disabled=${disabled} />`)}</ol>
-    ${log.more && html`<${Earlier} log=${log} />`}
+    ${log.more && html`<${Earlier} log=${log} onLast=${focusOn} />`}
     <p class="log-note"><small>${t("track.zone", { zone: f.zone() })}</small></p>
   </section>`;
 }
 
-function Earlier({ log }) {
+// unless keeps a button that cannot be pressed in the order of the keyboard: one
+// that is disabled while it has the focus loses it.
+export const unless = (cannot) => (cannot ? { class: "cannot", "aria-disabled": "true" } : {});
+
+function Earlier({ log, onLast }) {
   const { t } = useLanguage();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
   const ask = () => {
     setBusy(true);
-    log.earlier().then(() => setProblem(null), setProblem).finally(() => setBusy(false));
+    log.earlier().then((first) => {
+      setProblem(null);
+      if (first && !log.more) onLast(first);
+    }, setProblem).finally(() => setBusy(false));
   };
   return html`${problem && html`<p class="log-note bad" role="alert">${explain(t, problem)}</p>`}
     <button type="button" class="more" aria-disabled=${busy ? "true" : undefined} onClick=${() => busy || ask()}>${t(busy ? "app.loading" : "hook.log.more")}</button>`;

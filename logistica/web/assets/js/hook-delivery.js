@@ -11,6 +11,7 @@ export function DeliveryRow({ delivery: d, open, onOpen, resent, disabled, log }
   const { t, f } = useLanguage();
   const id = useId();
   const state = outcome(d), busy = resent === "sending", refused = resent && !busy;
+  const cannot = disabled || (d.state === "pending" && !busy);
   return html`<li class="delivery ${open ? "is-open" : ""}" data-event=${d.event} data-state=${d.state}>
     <div class="delivery-head">
       <button type="button" class="delivery-open" aria-expanded=${String(open)} aria-controls="${id}-more" onClick=${onOpen}>
@@ -19,8 +20,8 @@ export function DeliveryRow({ delivery: d, open, onOpen, resent, disabled, log }
         <span class="delivery-when"><${Moment} at=${d.stored_at} /></span>
         <small class="delivery-sum"><${Sum} delivery=${d} /></small>
       </button>
-      <button type="button" data-resend disabled=${disabled || d.state === "pending"} aria-disabled=${busy ? "true" : undefined}
-        aria-label="${t("hook.do.resend")}: ${typeWords(t, d.type) || d.type}, ${f.stamp(d.stored_at)}" onClick=${() => log.resend(d.event)}>${t("hook.do.resend")}</button>
+      <button type="button" data-resend class=${cannot ? "cannot" : ""} aria-disabled=${cannot || busy ? "true" : undefined} title=${d.state === "pending" ? t("hook.do.resend.way") : undefined}
+        aria-label="${t("hook.do.resend")}: ${typeWords(t, d.type) || d.type}, ${f.stamp(d.stored_at)}" onClick=${() => cannot || log.resend(d.event)}>${t("hook.do.resend")}</button>
     </div>
     ${refused && html`<p class="bad delivery-note" role="alert">${t("hook.do.refused", { why: explain(t, resent) })}</p>`}
     <div id="${id}-more" class="delivery-more" hidden=${!open}>${open && html`<${Attempts} delivery=${d} /><${Body} event=${d.event} api=${log.api} />`}</div>

@@ -23,7 +23,10 @@ export function EndpointView({ endpoint: e, model, said, onLeave, children }) {
     edit: () => setAsked({ what: "edit" }),
     rotate: () => setAsked({ what: "rotate" }),
     enable: () => model.enable(e.id),
-    retry: () => model.retry(e.id),
+    retry: () => {
+      document.querySelector("[data-do=ping]")?.focus(); // its own button is gone when it is called again
+      model.retry(e.id);
+    },
     disable: () => setAsked({ what: "disable" }),
     remove: () => setAsked({ what: "delete" }),
   };
@@ -48,7 +51,7 @@ function Actions({ state, busy, ping, act }) {
   const off = state === "disabled", waits = busy ? "true" : undefined, pinging = ["asking", "waiting"].includes(ping?.status);
   const toggle = off ? "enable" : "disable";
   return html`<div class="head-acts">
-    <button type="button" class="step" data-do="ping" disabled=${off} aria-disabled=${pinging ? "true" : undefined} onClick=${act.ping}>${t("hook.do.ping")}</button>
+    <button type="button" data-do="ping" class=${off ? "cannot" : "step"} aria-disabled=${off || pinging ? "true" : undefined} onClick=${() => off || act.ping()}>${t("hook.do.ping")}</button>
     ${state === "open" && html`<button type="button" class="step" data-do="retry" aria-disabled=${waits} onClick=${() => busy || act.retry()}>${t("hook.do.retry")}</button>`}
     <button type="button" data-do="edit" onClick=${act.edit}>${t("hook.do.edit")}</button>
     <button type="button" class=${off ? "step" : ""} data-do=${toggle} aria-disabled=${waits} onClick=${() => busy || act[toggle]()}>${t(`hook.do.${toggle}`)}</button>

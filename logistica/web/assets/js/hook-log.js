@@ -88,14 +88,16 @@ export class HookLog {
     this.changed();
   }
 
+  // earlier loads a page more and gives the first of it.
   async earlier() {
     const filter = this.filter, before = this.rows.at(-1);
     const { deliveries } = await this.api.deliveries(this.id, { state: filter, before, limit: page });
-    if (filter !== this.filter || before !== this.rows?.at(-1)) return; // another list by now
+    if (filter !== this.filter || before !== this.rows?.at(-1)) return ""; // another list by now
     for (const d of deliveries) this.known.set(d.event, d);
     this.rows = [...new Set([...this.rows, ...deliveries.map((d) => d.event)])];
     this.more = deliveries.length === page;
     this.changed();
+    return deliveries[0]?.event;
   }
 
   #take(deliveries) {
