@@ -55,6 +55,7 @@ func TestWebhooksFitAndAreReadableInEveryLook(t *testing.T) {
 		window(ctx, t, "hooks-form-"+v.name)
 		readable(ctx, t, v, "hooks-form-"+v.name)
 		browser.Open(ctx, t, h.url+"/webhooks?one-"+v.name+"#endpoint="+well.ID.String())
+		browser.Click(ctx, t, "#verify")
 		browser.Click(ctx, t, `.delivery[data-state="failed"] .delivery-open`)
 		browser.Until[bool](ctx, t, `document.querySelector(".attempt .code") !== null && document.querySelector(".bar-failed") !== null`)
 		inspect(ctx, t, v, "hooks-one-"+v.name)

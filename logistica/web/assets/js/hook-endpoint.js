@@ -38,11 +38,11 @@ export function EndpointView({ endpoint: e, model, said, onLeave, children }) {
       ${state !== "active" && html`<p class="trouble is-${state}" data-why><${Why} endpoint=${e} state=${state} />${state === "disabled" && ` ${t("hook.why.disabled.then")}`}</p>`}
       <${Actions} state=${state} busy=${model.busy.has(e.id)} ping=${log.ping} act=${act} />
       ${model.refused?.id === e.id && html`<p class="bad" role="alert" data-refused>${t("hook.do.refused", { why: explain(t, model.refused.problem) })}</p>`}
-      <${PingResult} ping=${log.ping} />
+      <${PingResult} ping=${log.ping} state=${state} />
       <${Facts} endpoint=${e} recent=${recent} backlog=${log.backlog} />
     </section>
-    <${Deliveries} view=${view} disabled=${state === "disabled"} onAsk=${setAsked}>${children(log)}<//>
     <${Verify} algorithm=${e.algorithm} />
+    <${Deliveries} view=${view} disabled=${state === "disabled"} onAsk=${setAsked}>${children(log)}<//>
     ${asked && html`<${Questions} asked=${asked} setAsked=${setAsked} endpoint=${e} model=${model} log=${log} onLeave=${onLeave} />`}`;
 }
 
@@ -60,12 +60,12 @@ function Actions({ state, busy, ping, act }) {
   </div>`;
 }
 
-function PingResult({ ping }) {
+function PingResult({ ping, state }) {
   const { t, f } = useLanguage();
-  return html`<p class="ping" role="status" data-ping=${ping?.status ?? ""}>${ping && pingWords(t, f, ping)}</p>`;
+  return html`<p class="ping" role="status" data-ping=${ping?.status ?? ""}>${ping && pingWords(t, f, ping, state)}</p>`;
 }
 
-function pingWords(t, f, { status, delivery, problem }) {
+function pingWords(t, f, { status, delivery, problem }, state) {
   switch (status) {
     case "refused": return html`<span class="bad">${t("hook.do.refused", { why: explain(t, problem) })}</span>`;
     case "long": return t("hook.ping.long");
@@ -74,7 +74,7 @@ function pingWords(t, f, { status, delivery, problem }) {
       if (delivery.state === "delivered") return html`<span class="ok">${t("hook.ping.delivered", { status: String(last.status), ms: f.millis(last.ms) })}</span>`;
       return html`<span class="bad">${t(delivery.state === "pending" ? "hook.ping.failed" : "hook.ping.over", { why: attemptWords(last) })}</span>`;
     }
-    default: return html`<span class="pulse">${t("hook.ping.wait")}</span>`;
+    default: return state === "open" ? t("hook.ping.open") : html`<span class="pulse">${t("hook.ping.wait")}</span>`;
   }
 }
 
@@ -89,7 +89,7 @@ function Facts({ endpoint: e, recent, backlog }) {
   return html`<dl class="facts">
     <div class="fact-bars"><dt>${t("hook.fact.recent")}</dt><dd><${Bars} deliveries=${recent} /></dd></div>
     <div><dt>${t("hook.fact.delivered")}</dt><dd>${moment(delivered)}</dd></div>
-    <div><dt>${t("hook.fact.failure")}</dt><dd>${moment(failed)}</dd></div>
+    <div><dt>${t("hook.fact.failure")}</dt><dd>${!failed && e.failing_since ? html`<${Moment} at=${e.failing_since} words="hook.fact.failing" />` : moment(failed)}</dd></div>
     <div><dt>${t("hook.fact.pending")}</dt><dd class="num" data-pending>${count(backlog?.pending)}</dd></div>
     <div><dt>${t("hook.fact.failed")}</dt><dd class="num" data-failed>${count(backlog?.failed)}</dd></div>
     <div><dt>${t("hook.fact.scheme")}</dt><dd>${e.algorithm === "hmac" ? "HMAC, v1" : "Ed25519, v1a"}</dd></div>

@@ -24,7 +24,7 @@ function Card({ endpoint: e, recent }) {
       <p>${e.description && html`<span>${e.description}</span> `}<${Wants} types=${e.types} /></p></div>
     <${StateChip} state=${state} />
     <${Bars} deliveries=${recent} />
-    <p class="endpoint-last"><${Lately} recent=${recent} /></p>
+    <p class="endpoint-last"><${Lately} recent=${recent} since=${e.failing_since} /></p>
     ${state !== "active" && html`<p class="endpoint-why"><${Why} endpoint=${e} state=${state} /></p>`}
   </li>`;
 }
@@ -41,11 +41,16 @@ export function Wants({ types = [] }) {
   return html`<small class="wants">${types.map((type) => html`<span key=${type} class="tag" title=${type}>${typeWords(t, type) || html`<code class="mono">${type}</code>`}</span>`)}</small>`;
 }
 
-function Lately({ recent }) {
+// Lately falls back on since when all fails, where what is at hand only waits.
+function Lately({ recent, since }) {
   const { t } = useLanguage();
   const { delivered, failed } = latest(recent);
-  if (!delivered && !failed) return html`<small>${t("hook.last.none")}</small>`;
-  return html`<small>${delivered && html`<${Moment} at=${delivered} words="hook.last.delivered" />`}${delivered && failed && " · "}${failed && html`<${Moment} at=${failed} words="hook.last.failed" />`}</small>`;
+  const moments = [
+    delivered && html`<${Moment} at=${delivered} words="hook.last.delivered" />`,
+    failed ? html`<${Moment} at=${failed} words="hook.last.failed" />` : since && html`<${Moment} at=${since} words="hook.last.failing" />`,
+  ].filter(Boolean);
+  if (!moments.length) return html`<small>${t(recent?.length ? "hook.last.waiting" : "hook.last.none")}</small>`;
+  return html`<small>${moments[0]}${moments[1] && html` · ${moments[1]}`}</small>`;
 }
 
 // Moment is a time as short as it may be; where it is pointed at, in full and
