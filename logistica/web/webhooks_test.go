@@ -210,11 +210,11 @@ func TestEndpointsOfAnotherStoreNeverAppear(t *testing.T) {
 }
 
 func TestKeyThatIsNotAStoresOpensNoWebhooks(t *testing.T) {
-	h := serveHooks(t)
+	_, url := serve(t)
 	ctx := browser.New(t)
 	browser.Allow(ctx, "status of 403")
 	browser.Allow(ctx, "status of 401")
-	browser.Open(ctx, t, h.url+"/webhooks#key="+courierKey)
+	browser.Open(ctx, t, url+"/webhooks#key="+courierKey)
 	browser.Until[bool](ctx, t, `document.querySelector("[role=alert]")?.textContent.includes("not a store's")`)
 	browser.Do(ctx, t, chromedp.SendKeys(chromedp.CSS("input"), "wb_wrong"+kb.Enter))
 	browser.Until[bool](ctx, t, `document.querySelector("[role=alert]")?.textContent.includes("not known")`)

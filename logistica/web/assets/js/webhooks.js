@@ -13,6 +13,7 @@ import { Brand, SkipLink } from "./parts.js";
 import { onFrame } from "./throttle.js";
 
 const every = 3000; // ms between two readings
+const share = 20; // of which a slow one is at most such a part of the time
 
 function App() {
   const { t } = useLanguage();
@@ -55,17 +56,28 @@ function useHooks(session) {
   const [, draw] = useReducer((n) => n + 1, 0);
   const [said, setSaid] = useState(null);
   const model = useMemo(() => new HookModel(new HookApi(session.key), { changed: onFrame(draw), said: setSaid }), []);
-  useEffect(() => {
-    const look = () => document.hidden || model.refresh();
-    const timer = setInterval(look, every);
-    document.addEventListener("visibilitychange", look);
-    model.refresh();
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener("visibilitychange", look);
-    };
-  }, []);
+  useEffect(() => attend(() => model.refresh()), []);
   return { model, said, setSaid };
+}
+
+// attend reads for as long as the page is looked at, and at once when it is looked
+// at again, until what it returns is called. What takes long is read less often.
+function attend(read) {
+  let timer = 0, turn = 0;
+  const look = async () => {
+    clearTimeout(timer);
+    if (document.hidden) return;
+    const own = ++turn, begun = performance.now();
+    await read();
+    if (own === turn) timer = setTimeout(look, Math.max(every, share * (performance.now() - begun)));
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+  return () => {
+    turn = Infinity;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
 }
 
 // useRoute is the endpoint that the address names, "" for all of them.
