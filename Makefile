@@ -142,7 +142,7 @@ fuzz-nightly:
 
 ## fuzz-brief: what strangers reach, for seconds; the whole in fuzz-nightly
 fuzz-brief:
-	@$(MAKE) fuzz FUZZTIME=3s FUZZ='^Fuzz(Frame|Batch|Records|Request|Apply|SchemaText|Body|ReadHeaders|OpenCursor|Decode|DecodeChanges|Split)$$$$'
+	@$(MAKE) fuzz FUZZTIME=3s FUZZ='^Fuzz(Frame|Batch|Records|Request|Apply|SchemaText|Body|ReadHeaders|OpenCursor|Decode|DecodeChanges|Split|SignatureHeader|URL)$$$$'
 
 ## setup: what tests need that a bare Debian or Ubuntu lacks
 setup:

@@ -130,7 +130,7 @@ func newApp(cfg config.Config, log *slog.Logger) *App {
 
 func (a *App) startRoles(ctx context.Context, roles []string) (err error) {
 	a.roles = roles
-	if err := checkScale(a.cfg.Scale); err != nil {
+	if err := errors.Join(checkScale(a.cfg.Scale), a.checkWebhookKey()); err != nil {
 		return err
 	}
 	if a.engines, err = a.startEngines(ctx); err != nil {

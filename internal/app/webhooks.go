@@ -54,9 +54,6 @@ func (a *App) startWebhooks(ctx context.Context, p *product) error {
 	if err != nil {
 		return err
 	}
-	if len(a.cfg.Webhooks.Keys) == 0 && a.lock == nil {
-		return fmt.Errorf("%w; give it to every process that plays %s or %s, in %s or webhooks.keys", webhook.ErrNoKey, RoleWebhook, RoleAPI, config.EnvWebhookKeys)
-	}
 	sender := webhook.NewSender(h.store, webhook.Config{
 		Alone: a.lock != nil && a.cfg.DatabaseURL == "", // a folder is one process's
 		Wrap:  a.faultFlags(ctx).Receiver, Metrics: a.metrics, Logger: a.log,
@@ -72,6 +69,15 @@ func (a *App) startWebhooks(ctx context.Context, p *product) error {
 	// be, and else after the next start.
 	a.stack.run(ctx, "webhook sender", sender.Run)
 	a.stack.run(ctx, RoleWebhook, g.Run)
+	return nil
+}
+
+// checkWebhookKey refuses to send without a key, which would be found out by each
+// endpoint. Who runs everything in one folder has one there.
+func (a *App) checkWebhookKey() error {
+	if a.lock == nil && len(a.cfg.Webhooks.Keys) == 0 && slices.Contains(a.roles, RoleWebhook) {
+		return fmt.Errorf("%w; give it to every process that plays %s or %s, in %s or webhooks.keys", webhook.ErrNoKey, RoleWebhook, RoleAPI, config.EnvWebhookKeys)
+	}
 	return nil
 }
 

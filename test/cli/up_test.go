@@ -78,6 +78,20 @@ func TestUp(t *testing.T) {
 		check(t, s("tenant", "key", "issue", "0190f5e0-0000-7000-8000-00000000abcd").Run(t), 1, "no such tenant", "tenant create")
 		check(t, s("tenant", "key", "issue", "nonsense").Run(t), 2, "tenant create")
 	})
+	t.Run("webhook adds an endpoint whose secret the API opens", func(t *testing.T) {
+		const demo = "0190f5e0-0000-7000-8000-000000000001"
+		made := parse[struct{ ID, Secret string }](t, s("webhook", "add", "https://example.com/hook", "--tenant", demo, "--json").Run(t))
+		status, body, err := w.Request(t.Context(), http.MethodGet, "/v1/webhooks/endpoints/"+made.ID+"/secrets", "")
+		if err != nil || status != http.StatusOK || !strings.Contains(string(body), made.Secret) || !strings.HasPrefix(made.Secret, "whsec_") {
+			t.Errorf("%d %s %v, want %s", status, body, err, made.Secret)
+		}
+		check(t, s("webhook", "add", "http://127.0.0.1:1/", "--tenant", demo).Run(t), 2, "not public")
+		check(t, s("webhook", "rm", made.ID, "--tenant", demo).Run(t), 0)
+		status, body, err = w.Request(t.Context(), http.MethodPost, "/v1/webhooks/endpoints", `{"url":"http://169.254.169.254/latest"}`)
+		if err != nil || status != http.StatusUnprocessableEntity {
+			t.Errorf("an address that is not public: %d %s %v", status, body, err)
+		}
+	})
 	t.Run("bench e2e measures a running one", func(t *testing.T) {
 		checkBench(t, proc.Run(t, "bench", "e2e", "--rate", "20", "--seconds", "1", "--json", "--url", w.HTTP, "--key", w.DemoKey))
 	})

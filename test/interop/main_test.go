@@ -51,6 +51,9 @@ var parts = map[string]func() (dir, why string){
 	"python":   sync.OnceValues(func() (string, string) { return fetch("python") }),
 	"java":     sync.OnceValues(func() (string, string) { return fetch("java") }),
 	"apicurio": sync.OnceValues(func() (string, string) { return fetch("apicurio") }),
+
+	"webhooks-python": sync.OnceValues(func() (string, string) { return fetch("webhooks-python") }),
+	"webhooks-node":   sync.OnceValues(func() (string, string) { return fetch("webhooks-node") }),
 }
 
 // part is the directory of what setup.sh fetches, once for the test binary.

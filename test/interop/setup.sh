@@ -5,8 +5,11 @@
 #   setup.sh python     a virtual environment with python/requirements.txt
 #   setup.sh java       the directory of the jars of java/pom.xml
 #   setup.sh apicurio   the directory of Apicurio's registry, unpacked
+#   setup.sh webhooks-python, webhooks-node
+#                       a virtual environment with webhooks/requirements.txt, and
+#                       a directory with the node_modules of webhooks/package.json
 #
-# Each comes once, from PyPI or Maven Central, and is kept in
+# Each comes once, from PyPI, npm or Maven Central, and is kept in
 # ${WAYBILL_CACHE:-$HOME/.cache/waybill} under a name that changes with what is
 # asked for. Without an argument it fetches all of them.
 set -euo pipefail
@@ -39,7 +42,10 @@ fetched() {
 }
 
 environment() {
-	python3 -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check -q -r "$here/python/requirements.txt"
+	python3 -m venv "$2" && "$2/bin/python" -m pip install --disable-pip-version-check -q -r "$1"
+}
+modules() {
+	cp "$here/webhooks/package.json" "$here/webhooks/package-lock.json" "$1" && npm ci --prefix "$1" --no-audit --no-fund --ignore-scripts
 }
 jars() {
 	mvn -q -B -f "$here/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
@@ -56,7 +62,7 @@ part() {
 	case $1 in
 	python)
 		need python3 "python3 python3-venv"
-		fetched "interop-python-$( (python3 -c 'import sys; print(sys.version, sys.base_prefix)' && cat "$here/python/requirements.txt") | sum)" environment
+		fetched "interop-python-$( (python3 -c 'import sys; print(sys.version, sys.base_prefix)' && cat "$here/python/requirements.txt") | sum)" environment "$here/python/requirements.txt"
 		;;
 	java)
 		need mvn maven
@@ -66,7 +72,15 @@ part() {
 		need mvn maven
 		fetched "apicurio-$apicurio" unpacked
 		;;
-	*) die "no part '$1'; want python, java or apicurio" ;;
+	webhooks-python)
+		need python3 "python3 python3-venv"
+		fetched "interop-webhooks-python-$( (python3 -c 'import sys; print(sys.version, sys.base_prefix)' && cat "$here/webhooks/requirements.txt") | sum)" environment "$here/webhooks/requirements.txt"
+		;;
+	webhooks-node)
+		need npm "nodejs npm"
+		fetched "interop-webhooks-node-$(sum <"$here/webhooks/package-lock.json")" modules
+		;;
+	*) die "no part '$1'; want python, java, apicurio, webhooks-python or webhooks-node" ;;
 	esac
 }
 
@@ -76,4 +90,6 @@ else
 	part python
 	part java
 	part apicurio
+	part webhooks-python
+	part webhooks-node
 fi

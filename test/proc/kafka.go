@@ -33,7 +33,7 @@ func clean(t testing.TB, e *brokertest.Engine) {
 	})
 	// A Kafka that has just started has no coordinator yet.
 	eventually(t, "delete groups", func() error {
-		answers, err := adm.DeleteGroups(t.Context(), "analytics", "orders", "couriers", "billing", "dispatch", "tracking", "saga")
+		answers, err := adm.DeleteGroups(t.Context(), "analytics", "orders", "couriers", "billing", "dispatch", "tracking", "saga", "webhook")
 		for _, a := range answers {
 			if err == nil && a.Err != nil && !errors.Is(a.Err, kerr.GroupIDNotFound) {
 				err = a.Err
