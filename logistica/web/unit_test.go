@@ -106,13 +106,19 @@ var claims = map[string]string{
 		newest = 4; await log.refresh(); is("let in", ids(4, 1));
 		holding = true; newest = 6; await log.refresh(); is("held", ids(4, 1));
 		if (log.fresh.join() !== "0006,0005") wrong.push("waiting: " + log.fresh);
+		newest = 90; await log.refresh(); newest = 150; await log.refresh();
+		if (log.fresh.length !== 50 || log.known.size !== 54) wrong.push("grows while held: " + log.known.size);
+		newest = 6; await log.refresh();
 		log.show(); is("shown", ids(6, 1));
 		newest = 200; await log.refresh(); log.show(); is("after a gap", ids(200, 151));
 		await log.earlier(); is("earlier", ids(200, 101));
 		await log.select("failed"); moved = "0199"; await log.refresh();
 		is("what left the filter stays", ids(200, 151));
 		if (log.known.get("0199").state !== "delivered") wrong.push("and is not read anew");
-		await log.stop(); newest = 300; await log.refresh(); is("stopped", ids(200, 151));`,
+		const empty = new HookLog(api, "e");
+		newest = 0; await empty.refresh(); newest = 60; await empty.refresh();
+		if (empty.rows.length !== 50 || !empty.more) wrong.push("the beginning cannot be reached");
+		newest = 200; await log.stop(); newest = 300; await log.refresh(); is("stopped", ids(200, 151));`,
 
 	"the event of an assignment takes the row to its version": `
 		const { fromEvent, merge } = await import("/assets/js/order.js");

@@ -64,7 +64,7 @@ export function Deliveries({ view, disabled, onAsk, children }) {
 
 // unless keeps a button that cannot be pressed in the order of the keyboard: one
 // that is disabled while it has the focus loses it.
-export const unless = (cannot) => (cannot ? { class: "cannot", "aria-disabled": "true" } : {});
+const unless = (cannot) => (cannot ? { class: "cannot", "aria-disabled": "true" } : {});
 
 function Earlier({ log, onLast }) {
   const { t } = useLanguage();

@@ -78,13 +78,9 @@ export class HookLog {
   // show lets in what has waited.
   show() {
     const all = [...new Set([...this.fresh, ...(this.gap ? [] : this.rows)])].sort().reverse();
-    if (this.gap) this.more = true;
-    this.gap = false;
-    this.fresh = [];
-    this.rows = all.slice(0, most);
-    this.more ||= all.length > most;
-    const shown = new Set(this.rows);
-    for (const event of this.known.keys()) if (!shown.has(event)) this.known.delete(event);
+    this.more ||= this.gap || all.length > most;
+    Object.assign(this, { rows: all.slice(0, most), fresh: [], gap: false });
+    this.#forget();
     this.changed();
   }
 
@@ -110,8 +106,15 @@ export class HookLog {
     const shown = new Set(this.rows);
     this.fresh = events.filter((each) => !shown.has(each));
     // More came than a page holds: what lies between is not known.
-    this.gap = this.fresh.length === page && this.rows.length > 0;
+    this.gap = this.fresh.length === page;
     if (this.fresh.length && !this.holds()) this.show();
+    this.#forget();
+  }
+
+  // forget keeps what is shown or waits: a log held for a day must not grow.
+  #forget() {
+    const kept = new Set([...this.rows, ...this.fresh]);
+    for (const event of this.known.keys()) if (!kept.has(event)) this.known.delete(event);
   }
 
   // look reads anew what is shown, may have changed and was not on the page.

@@ -143,7 +143,6 @@ export const hook = {
     "hook.log.none.state": "No delivery is in this state.",
     "hook.log.more": "Load earlier ones",
     "hook.log.fresh": "{n} new: show it|{n} new: show them",
-    "hook.log.open": "{type}, {time}: attempts",
 
     "hook.delivery.pending": "Pending",
     "hook.delivery.retrying": "Retrying",
@@ -344,7 +343,6 @@ export const hook = {
     "hook.log.none.state": "Nenhum envio está neste estado.",
     "hook.log.more": "Carregar anteriores",
     "hook.log.fresh": "{n} novo: mostrar|{n} novos: mostrar",
-    "hook.log.open": "{type}, {time}: tentativas",
 
     "hook.delivery.pending": "Pendente",
     "hook.delivery.retrying": "Tentando de novo",
