@@ -4,11 +4,22 @@ GO    ?= go
 CACHE ?= $(CURDIR)/.cache
 BIN   := $(CACHE)/bin
 LINT_VERSION := v2.15.0
+GOTESTSUM_VERSION := v1.13.0
 RACE  ?= -race
 LONG  := ./test/e2e ./consumer ./outbox/relay ./test/kill ./cdc ./consumer/transform ./test/cli ./outbox/tables ./logistica/web ./test/... ./logistica/... # begun first, so that none is alone at the end
 DIR   ?= .waybill
 KILLS ?= 30
+# How often a test that fails runs again, alone, before it counts: CI sets 1, for
+# machines that are shared are slow at times. What passed only then is told at the
+# end, to be mended. A data race is never run again, nor more than three failures.
+AGAIN ?= 0
+GOTEST = $(BIN)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 KAFKA_KILLS ?= 30
+# How often a test that fails runs again, alone, before it counts: CI sets 1, for
+# machines that are shared are slow at times. What passed only then is told at the
+# end, to be mended. A data race is never run again, nor more than three failures.
+AGAIN ?= 0
+GOTEST = $(BIN)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
 .PHONY: test-sagas up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
 
@@ -21,8 +32,8 @@ build:
 	@$(GO) build -trimpath -o bin/waybill ./cmd/waybill
 
 ## test: every test that needs no Kafka, under the race detector
-test: setup build
-	WAYBILL_TEST_SAGAS=200 WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GO) test -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m $(LONG) ./... # lint vets; cached results know nothing of the program that test/... builds
+test: setup build $(BIN)/gotestsum
+	WAYBILL_TEST_SAGAS=200 WAYBILL_TEST_PROGRAM=$(CURDIR)/bin/waybill $(GOTEST) --packages="$(LONG) ./..." -- -count=1 $(RACE) -vet=off -ldflags=-w -p 3 -timeout 15m # lint vets; cached results know nothing of the program that test/... builds
 
 ## e2e: the whole product in a real browser, and kill -9 under load
 e2e: setup
@@ -45,19 +56,20 @@ test-sagas: setup
 	$(GO) test -count=1 -timeout 20m -run ManySagas -v ./test/assignment/
 
 ## test-failover: failover slots on Postgres 17 and 18, and the other tests of outbox and cdc there
-test-failover:
+test-failover: $(BIN)/gotestsum
 	@test/setup.sh postgres
 	pg/pgtest/fetch.sh 17 18
 	for major in 17 18; do \
-		WAYBILL_TEST_POSTGRES=$$major $(GO) test -count=1 -timeout 15m ./pg/pgtest/ ./pg/wal/ ./outbox/... ./cdc/ || exit 1; \
+		WAYBILL_TEST_POSTGRES=$$major $(GOTEST) --packages="./pg/pgtest/ ./pg/wal/ ./outbox/... ./cdc/" -- -count=1 -timeout 15m || exit 1; \
 	done
 
 ## test-kafka: the broker's, relay's, consumer's, modules' and end-to-end tests on a real Kafka
-test-kafka:
+test-kafka: $(BIN)/gotestsum
 	@test/setup.sh kafka
-	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GO) test -count=1 -timeout 30m -p 1 \
+	test/kafka/kafka.sh env WAYBILL_TEST_KILLS=$(KAFKA_KILLS) $(GOTEST) --packages="\
 		./broker/ ./registry/... ./outbox/... ./cdc/ ./consumer/... ./queue/... ./lag/ ./push/... \
-		./logistica/orders/ ./logistica/couriers/ ./logistica/billing/ ./logistica/dispatch/ ./logistica/tracking/ ./test/...
+		./logistica/orders/ ./logistica/couriers/ ./logistica/billing/ ./logistica/dispatch/ ./logistica/tracking/ ./test/..." \
+		-- -count=1 -timeout 30m -p 1
 
 ## test-interop: other people's clients (Python, Java, kcat) on broker, registry and Kafka; our client on Apicurio's registry
 test-interop:
@@ -111,6 +123,10 @@ lint: $(BIN)/golangci-lint schema-check
 $(BIN)/golangci-lint:
 	@mkdir -p $(BIN)
 	GOBIN=$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+$(BIN)/gotestsum:
+	@mkdir -p $(BIN)
+	GOBIN=$(BIN) $(GO) install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
 
 ## picture: docs/img from a real run
 picture: setup

@@ -35,8 +35,8 @@ func (s *session) attempt(l *lane, m *message, after func(context.Context, pgx.T
 	if m.route.form == directForm {
 		what, err = done, s.direct(l.p, m, after)
 	} else {
-		t := &trial{ms: []*message{m}}
-		err = s.apply(l.p, t, after)
+		t := &trial{ms: []*message{m}, of: []*partition{l.p}}
+		err = s.apply(t, after)
 		what = t.what[0]
 	}
 	if err == nil {

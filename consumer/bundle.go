@@ -17,16 +17,18 @@ func (s *session) serve() {
 		} else {
 			s.handleAll(b)
 		}
-		s.exit(b.p)
+		s.exit(b.parts)
 		s.unthrottle()
 	}
 }
 
-func (s *session) exit(p *partition) {
+func (s *session) exit(parts []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.running--
-	p.hush()
+	for _, p := range parts {
+		p.running--
+		p.hush()
+	}
 }
 
 // item is an event of a bundle.
@@ -37,14 +39,22 @@ type item struct {
 
 // attempted is a bundle under way.
 type attempted struct {
-	p     *partition
+	parts []*partition
 	stuck map[*lane]time.Duration // lanes that must not go on now, and how long they wait
-	over  bool                    // the partition is given up
+}
+
+// going are the items that may still be tried: neither their lane is stuck nor
+// their partition given up.
+func (a *attempted) going(items []item) []item {
+	return slices.DeleteFunc(slices.Clone(items), func(it item) bool {
+		_, stuck := a.stuck[it.l]
+		return stuck || it.l.p.over()
+	})
 }
 
 // handleAll handles the events of a bundle, together if that succeeds.
 func (s *session) handleAll(b *bundle) {
-	a := &attempted{p: b.p, stuck: map[*lane]time.Duration{}}
+	a := &attempted{parts: b.parts, stuck: map[*lane]time.Duration{}}
 	items := s.readable(a, s.items(b))
 	s.together(a, items)
 	for _, l := range b.lanes {
@@ -80,10 +90,9 @@ func (s *session) items(b *bundle) []item {
 // against it. The parts are done in order, and a lane whose event is not done
 // with does not go on.
 func (s *session) together(a *attempted, items []item) {
-	items = slices.DeleteFunc(slices.Clone(items), func(it item) bool { _, stuck := a.stuck[it.l]; return stuck })
-	for len(items) > 1 && !a.over {
-		release := s.takeTurn(a.p)
-		n, bad, err := s.commitAll(a.p, items)
+	for items = a.going(items); len(items) > 1; items = a.going(items) {
+		release := s.takeTurn(items[0].l.p)
+		n, bad, err := s.commitAll(items)
 		release()
 		if err == nil {
 			s.restored()
@@ -94,38 +103,38 @@ func (s *session) together(a *attempted, items []item) {
 			}
 			return
 		}
-		if parts := s.split(a, items, bad, err); parts != nil {
+		if parts := s.split(items, bad, err); parts != nil {
 			for _, part := range parts {
 				s.together(a, part)
 			}
 			return
 		}
 	}
-	if len(items) == 1 && !a.over {
+	if len(items) == 1 {
 		l := items[0].l
 		if wait, done := s.handle(l, items[0].m); !done {
 			a.stuck[l] = wait
-			a.over = a.p.over()
 		}
 	}
 }
 
 // split decides what becomes of items whose transaction failed. It is nil if
-// they shall be tried as they are, or not at all. Conflicts are nobody's fault,
-// and neither is an outage; if the database answers, it may all the same be one
-// of the events that loses its connection.
-func (s *session) split(a *attempted, items []item, bad int, err error) [][]item {
-	switch {
-	case errors.Is(err, errFenced):
-		s.cede(a.p)
-		a.over = true
+// those that are still going shall be tried as they are. Conflicts are nobody's
+// fault, and neither is an outage; if the database answers, it may all the same be
+// one of the events that loses its connection.
+func (s *session) split(items []item, bad int, err error) [][]item {
+	var fenced *fencedError
+	switch p := items[0].l.p; {
+	case errors.As(err, &fenced):
+		for _, lost := range fenced.lost {
+			s.cede(lost)
+		}
 		return nil
-	case a.p.over():
-		a.over = true
+	case slices.ContainsFunc(items, func(it item) bool { return it.l.p.over() }):
 		return nil
-	case s.isOutage(err) && s.reach(a.p.ctx) != nil:
+	case s.isOutage(err) && s.reach(p.ctx) != nil:
 		s.outage(err)
-		a.over = s.persist(a.p, s.reach) != nil
+		_ = s.persist(p, s.reach) // an error says that p is over, which is seen
 		return nil
 	case pg.Conflict(err):
 		s.contended()
@@ -140,17 +149,16 @@ func (s *session) split(a *attempted, items []item, bad int, err error) [][]item
 
 // commitAll tries items in one transaction. n of them are then done with; an
 // error was brought about by the one numbered bad, as far as that is known.
-func (s *session) commitAll(p *partition, items []item) (n, bad int, err error) {
-	ms := make([]*message, len(items))
+func (s *session) commitAll(items []item) (n, bad int, err error) {
+	t := &trial{ms: make([]*message, len(items)), of: make([]*partition, len(items))}
 	for i, it := range items {
-		ms[i] = it.m
+		t.ms[i], t.of[i] = it.m, it.l.p
 	}
-	t := &trial{ms: ms}
-	if err := s.apply(p, t, nil); err != nil {
+	if err := s.apply(t, nil); err != nil {
 		return 0, t.bad, err
 	}
 	s.finishAll(items[:t.n])
-	for i, m := range ms[:t.n] {
+	for i, m := range t.ms[:t.n] {
 		s.meter.count(m.route.typ, t.what[i], 1)
 	}
 	return t.n, -1, nil

@@ -89,6 +89,13 @@ type Config struct {
 	Timeout          time.Duration // of one attempt of a handler, or of those that share a transaction; default 30 s
 	FlushEvery       time.Duration // between advances of watermark and offsets; default 1 s
 
+	// Gather is the least time between two polls that brought records; default 0.
+	// What comes in while nothing is awaited is handled at once; under a stream of
+	// events each transaction then holds those of about so long, and the broker is
+	// asked as seldom: many times less work for both, where nobody waits for each
+	// event. What an event may wait more is twice as long.
+	Gather time.Duration
+
 	// Gaps is what is done about events that are missing, and GapWait how long one
 	// behind them waits; default 1 min. Each event's number is then kept by key,
 	// in its transaction: a statement more for each transaction.

@@ -56,9 +56,11 @@ func (s *session) decodeAll(ctx context.Context, items []item) []error {
 // behind it in its lane. If it is the lane's first event the lane is dealt with
 // at once, alone.
 func (s *session) readable(a *attempted, items []item) []item {
+	ctx, cancel := within(a.parts, s.cfg.Timeout)
+	defer cancel()
 	var out []item
 	var cut *lane
-	for i, err := range s.decodeAll(a.p.ctx, items) {
+	for i, err := range s.decodeAll(ctx, items) {
 		it := items[i]
 		switch {
 		case it.l == cut:

@@ -14,6 +14,12 @@ import (
 // to us.
 var errFenced = errors.New("another member has taken the partition over")
 
+// fencedError names partitions that were taken over; it is an errFenced.
+type fencedError struct{ lost []*partition }
+
+func (*fencedError) Error() string { return errFenced.Error() }
+func (*fencedError) Unwrap() error { return errFenced }
+
 // takeOver gives each of places a new owner epoch, which is ours. From then on
 // no assignment before it begins anything: see claimSQL and behindFence.
 func (s *session) takeOver(ctx context.Context, places []place) (map[place]int64, error) {

@@ -7,10 +7,10 @@ import "time"
 // wait for it while other workers are free.
 const shortTime = 20 * time.Millisecond
 
-// bundle is what a worker takes at once: lanes of one partition, and how many
-// of the first events of each. One transaction holds them all.
+// bundle is what a worker takes at once: lanes, of one partition or several, and
+// how many of the first events of each. One transaction holds them all.
 type bundle struct {
-	p     *partition
+	parts []*partition // each once
 	lanes []*lane
 	take  []int // events of each
 	alone bool  // one lane, with more to decide than how to handle an event
@@ -30,17 +30,39 @@ func (s *session) gather() *bundle {
 	if p == nil {
 		return nil
 	}
-	b := &bundle{p: p}
+	b := &bundle{parts: []*partition{p}}
+	p.running++
 	share := (s.work.lanes + s.cfg.Workers - 1) / s.cfg.Workers
 	s.work.pick(p, 1, func() bool { return false }, func(l *lane) bool { s.begin(b, l); return true })
-	if !b.alone {
-		most := s.most(b.first)
-		enough := func() bool { return b.events >= most || b.first.form != setForm && len(b.lanes) >= share }
-		s.work.pick(p, lookAt*most, enough, func(l *lane) bool { return !s.special(l) && s.add(b, l) })
+	if b.alone {
+		s.work.back(p)
+		return b
 	}
+	most := s.most(b.first)
+	enough := func() bool { return b.events >= most || b.first.form != setForm && len(b.lanes) >= share }
+	s.fill(b, p, most, enough)
 	s.work.back(p)
-	p.running++
+	if s.cfg.Gaps == IgnoreGaps { // numbers are kept by partition
+		s.work.others(p, enough, func(q *partition) { s.widen(b, q, most, enough) })
+	}
 	return b
+}
+
+// fill takes lanes of p that need nothing of their own.
+func (s *session) fill(b *bundle, p *partition, most int, enough func() bool) {
+	s.work.pick(p, lookAt*most, enough, func(l *lane) bool { return !s.special(l) && s.add(b, l) })
+}
+
+// widen takes lanes of another partition. A topic has many, and what comes in
+// within milliseconds lies scattered over them: a transaction for each would cost
+// as much as one for each event.
+func (s *session) widen(b *bundle, p *partition, most int, enough func() bool) {
+	had := len(b.lanes)
+	s.fill(b, p, most, enough)
+	if len(b.lanes) > had {
+		b.parts = append(b.parts, p)
+		p.running++
+	}
 }
 
 // lookAt bounds the lanes that are looked at to fill a bundle, as a multiple of

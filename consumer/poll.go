@@ -27,6 +27,22 @@ func (s *session) poll(ctx context.Context) {
 			s.take(s.sort(fetches, s.sift(ctx, fetches)))
 		}
 		s.cl.AllowRebalance()
+		s.let(ctx, s.cfg.Gather)
+	}
+}
+
+// let has records come together for d before they are asked for again. The
+// client has one more fetch in hand by then and no other: so few requests reach
+// the broker, too.
+func (s *session) let(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,12 +14,13 @@ import (
 	"github.com/waybillhq/waybill/pg"
 )
 
-// trial is an attempt at events of one partition in one transaction.
+// trial is an attempt at events in one transaction.
 type trial struct {
 	ms   []*message
-	n    int       // of the first of them, as far as they are done with
-	what []outcome // of each
-	bad  int       // which one brought the failure about; -1: not known
+	of   []*partition // of each
+	n    int          // of the first of them, as far as they are done with
+	what []outcome    // of each
+	bad  int          // which one brought the failure about; -1: not known
 }
 
 // apply claims the events, makes their effects and commits all of it. after is
@@ -26,11 +28,12 @@ type trial struct {
 //
 // It may stop before the last event, where the others take longer than they
 // should or the partition is being given up: t.n says where.
-func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.Tx) error) error {
+func (s *session) apply(t *trial, after func(context.Context, pgx.Tx) error) error {
 	defer s.meter.took(t.ms[0].route.typ, time.Now())
 	s.meter.batch.Observe(float64(len(t.ms)))
 	t.n, t.bad, t.what = len(t.ms), -1, make([]outcome, len(t.ms))
-	ctx, cancel := context.WithTimeout(p.ctx, s.cfg.Timeout)
+	parts := t.parts()
+	ctx, cancel := within(parts, s.cfg.Timeout)
 	defer cancel()
 	conn, err := s.deps.DB.Acquire(ctx)
 	if err != nil {
@@ -38,7 +41,7 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	}
 	defer conn.Release()
 	begun := time.Now()
-	tx, claimed, lasts, err := s.claim(ctx, conn.Conn(), p, t.ms)
+	tx, claimed, lasts, err := s.claim(ctx, conn.Conn(), parts, t.ms)
 	if err != nil {
 		return err
 	}
@@ -49,9 +52,9 @@ func (s *session) apply(p *partition, t *trial, after func(context.Context, pgx.
 	for _, id := range claimed {
 		fresh[id] = true
 	}
-	numbers, err := s.count(ctx, tx, p, t, fresh, lasts)
+	numbers, err := s.count(ctx, tx, parts[0], t, fresh, lasts)
 	if err == nil {
-		err = s.effects(ctx, p, tx, t, fresh)
+		err = s.effects(ctx, parts, tx, t, fresh)
 	}
 	if err == nil {
 		err = numbers.save(ctx, tx, t.n)
@@ -84,15 +87,47 @@ func (t *trial) seen(d time.Duration) {
 	}
 }
 
+// parts are the partitions of the events, each once.
+func (t *trial) parts() (out []*partition) {
+	for _, p := range t.of {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// within is the context of a transaction with events of all of parts: it ends
+// when the handlers of one of them must give up.
+func within(parts []*partition, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(parts[0].ctx, timeout)
+	stops := []func() bool{}
+	for _, p := range parts[1:] {
+		stops = append(stops, context.AfterFunc(p.ctx, cancel))
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// anyOver tells whether one of parts is given up: what has not begun then waits
+// for a transaction without it.
+func anyOver(parts []*partition) bool {
+	return slices.ContainsFunc(parts, (*partition).over)
+}
+
 // effects has the handlers of the fresh events run.
-func (s *session) effects(ctx context.Context, p *partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
+func (s *session) effects(ctx context.Context, parts []*partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
 	if t.ms[0].route.form == setForm {
-		return s.effectsOfSet(ctx, p, tx, t, fresh)
+		return s.effectsOfSet(ctx, tx, t, fresh)
 	}
 	start, tenant := time.Now(), ""
 	err := safely(func() error {
 		for i, m := range t.ms {
-			if i > 0 && (time.Since(start) > shortTime || p.over()) {
+			if i > 0 && (time.Since(start) > shortTime || anyOver(parts)) {
 				t.n = i
 				return nil
 			}
@@ -105,7 +140,7 @@ func (s *session) effects(ctx context.Context, p *partition, tx pgx.Tx, t *trial
 			}
 			delete(fresh, m.env.ID) // should it come twice
 			t.bad, t.what[i] = i, done
-			if s.forgotten(p, m) {
+			if s.forgotten(t.of[i], m) {
 				return ErrForgotten
 			}
 			if i > 0 && tenant != m.env.Tenant && s.policies.Load() {
@@ -146,7 +181,7 @@ func (m *message) effect(ctx context.Context, tx pgx.Tx) error {
 
 // effectsOfSet has the handler of a set have all that is fresh. It acts for no
 // tenant and has no cause: its events differ in both.
-func (s *session) effectsOfSet(ctx context.Context, p *partition, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
+func (s *session) effectsOfSet(ctx context.Context, tx pgx.Tx, t *trial, fresh map[uuid.UUID]bool) error {
 	var set []*message
 	for i, m := range t.ms {
 		if m.route.pass {
@@ -156,7 +191,7 @@ func (s *session) effectsOfSet(ctx context.Context, p *partition, tx pgx.Tx, t *
 		if t.what[i] = duplicate; fresh[m.env.ID] {
 			delete(fresh, m.env.ID)
 			t.what[i] = done
-			if s.forgotten(p, m) {
+			if s.forgotten(t.of[i], m) {
 				t.bad = i
 				return ErrForgotten
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,30 +40,84 @@ const claimSQL = `WITH ours AS MATERIALIZED (
 	SELECT EXISTS (SELECT FROM ours), count(*) = cardinality($2),
 		CASE WHEN count(*) < cardinality($2) THEN array_agg(event_id) END FROM claimed`
 
-// claim opens a transaction and, in the same round trip, claims events of p, and
-// reads how far their keys have come where the group looks at that. Those events
-// it returns are to be handled; the others have been. While another transaction
-// holds a claim this waits for its end.
-func (s *session) claim(ctx context.Context, conn *pgx.Conn, p *partition, ms []*message) (t pgx.Tx, claimed []uuid.UUID, lasts map[numbering]standing, err error) {
+// claimManySQL is claimSQL for events of several partitions: either all of them
+// are still ours or nothing is claimed.
+const claimManySQL = `WITH lost AS MATERIALIZED (
+		SELECT v.topic, v.partition FROM unnest($3::text[], $4::int[], $5::bigint[]) AS v(topic, partition, epoch)
+		WHERE NOT EXISTS (SELECT FROM waybill.owner o
+			WHERE o.group_name = $1 AND o.topic = v.topic AND o.partition = v.partition AND o.epoch = v.epoch)),
+	claimed AS (
+		INSERT INTO waybill.inbox (event_id, group_name)
+		SELECT id, $1 FROM unnest($2::uuid[]) AS id WHERE NOT EXISTS (SELECT FROM lost)
+		ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id)
+	SELECT (SELECT array_agg(topic) FROM lost), (SELECT array_agg(partition) FROM lost), count(*) = cardinality($2),
+		CASE WHEN count(*) < cardinality($2) THEN array_agg(event_id) END FROM claimed`
+
+// queueClaim asks for the claim of ids, which are of parts. The answer is told
+// by what is returned, once the batch was read: the partitions that are not ours,
+// whether all were claimed, and which if not.
+func (s *session) queueClaim(b *pgx.Batch, parts []*partition, ids []uuid.UUID) *claimed {
+	c := &claimed{}
+	if len(parts) == 1 {
+		p, ours := parts[0], false
+		b.Queue(claimSQL, s.cfg.Group, ids, p.topic, p.id, p.owner).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&ours, &c.all, &c.ids)
+			if err == nil && !ours {
+				c.lost = parts
+			}
+			return err
+		})
+		return c
+	}
+	places, owners := make([]place, len(parts)), make([]int64, len(parts))
+	for i, p := range parts {
+		places[i], owners[i] = p.place, p.owner
+	}
+	topics, numbers := columns(places)
+	b.Queue(claimManySQL, s.cfg.Group, ids, topics, numbers, owners).QueryRow(func(row pgx.Row) error {
+		var topics []string
+		var numbers []int32
+		if err := row.Scan(&topics, &numbers, &c.all, &c.ids); err != nil {
+			return err
+		}
+		for i := range topics {
+			at := slices.Index(places, place{topics[i], numbers[i]})
+			c.lost = append(c.lost, parts[at])
+		}
+		return nil
+	})
+	return c
+}
+
+// claimed is the answer to a claim.
+type claimed struct {
+	lost []*partition // that are not ours; nothing was claimed then
+	all  bool
+	ids  []uuid.UUID // if not all
+}
+
+// claim opens a transaction and, in the same round trip, claims events of parts,
+// and reads how far their keys have come where the group looks at that. Those
+// events it returns are to be handled; the others have been. While another
+// transaction holds a claim this waits for its end.
+func (s *session) claim(ctx context.Context, conn *pgx.Conn, parts []*partition, ms []*message) (t pgx.Tx, fresh []uuid.UUID, lasts map[numbering]standing, err error) {
 	var b pgx.Batch
 	b.BeginTx(pgx.TxOptions{})
-	ours, all, ids := false, false, claimable(ms)
-	b.Queue(claimSQL, s.cfg.Group, ids, p.topic, p.id, p.owner).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&ours, &all, &claimed)
-	})
-	lasts = s.queueLasts(&b, p, ms)
+	ids := claimable(ms)
+	c := s.queueClaim(&b, parts, ids)
+	lasts = s.queueLasts(&b, parts[0], ms)
 	r := conn.SendBatch(ctx, &b)
 	err = r.Close()
 	t = r.Tx()
 	switch {
 	case err != nil:
 		err = &outageError{fmt.Errorf("claim events: %w", err)}
-	case !ours:
-		err = errFenced
-	case all: // the rule, for which no list is sent
+	case len(c.lost) > 0:
+		err = &fencedError{c.lost}
+	case c.all: // the rule, for which no list is sent
 		return t, ids, lasts, nil
 	default:
-		return t, claimed, lasts, nil
+		return t, c.ids, lasts, nil
 	}
 	if t != nil {
 		_ = t.Rollback(ctx) // the error told is the cause

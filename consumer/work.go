@@ -63,6 +63,25 @@ func (w *work) back(p *partition) {
 	}
 }
 
+// others visits the partitions besides p that have ready lanes, each once, until
+// enough says so.
+func (w *work) others(p *partition, enough func() bool, visit func(*partition)) {
+	var kept []*partition
+	for i, q := range w.parts {
+		if enough() {
+			kept = append(kept, w.parts[i:]...)
+			break
+		}
+		if q != p && !q.stopping {
+			visit(q)
+		}
+		if len(q.ready) > 0 {
+			kept = append(kept, q)
+		}
+	}
+	w.parts = kept
+}
+
 // pick takes lanes off p that fit, in their order, until enough says so. It
 // looks at no more than so many.
 func (w *work) pick(p *partition, most int, enough func() bool, fits func(*lane) bool) {

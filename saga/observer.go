@@ -43,6 +43,7 @@ type Config struct {
 	Group   string
 	Workers int             // transactions at once; 1 if zero, which then hold many events each
 	Filter  consumer.Filter // events it does not admit are passed over
+	Gather  time.Duration   // the least time between two polls; see consumer.Config
 
 	// Every is between two looks for what is overdue; default 1 s.
 	Every time.Duration
@@ -154,7 +155,7 @@ func (o *Observer) group() *consumer.Group {
 	}
 	g := consumer.New(consumer.Deps{DB: o.deps.DB, Client: o.deps.Client, Decoder: o.deps.Decoder}, consumer.Config{
 		Group: o.cfg.Group, Workers: o.cfg.Workers, Filter: o.cfg.Filter, MaxBatch: most,
-		FlushEvery: min(o.cfg.Every, time.Second), Metrics: o.cfg.Metrics, Logger: o.cfg.Logger,
+		FlushEvery: min(o.cfg.Every, time.Second), Gather: o.cfg.Gather, Metrics: o.cfg.Metrics, Logger: o.cfg.Logger,
 	})
 	for _, l := range o.types {
 		l.listen(g, o.record)

@@ -19,7 +19,7 @@ type ledger struct {
 	failure error
 	from    time.Time // waits that began before are not counted
 	pages   []string  // orders whose tracking page ended without its change
-	count   struct{ failed, events, answered, reordered, duplicates int }
+	count   struct{ failed, events, answered, duplicates int }
 	news    chan struct{}
 }
 
@@ -30,6 +30,8 @@ type fate struct {
 	seen     time.Time // its creation on the stream
 	sequence int64     // highest seen
 	expected int64     // highest that was answered
+
+	reordered int // events that came out of order
 }
 
 func newLedger() *ledger {
@@ -84,7 +86,7 @@ func (l *ledger) saw(m message) {
 	l.ids[m.ID] = true
 	f := l.order(m.Subject)
 	if m.Sequence <= f.sequence || m.Sequence != f.sequence+1 {
-		l.count.reordered++
+		f.reordered++
 	}
 	f.sequence = max(f.sequence, m.Sequence)
 	if m.Sequence == 1 {
@@ -185,7 +187,11 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 	defer l.mu.Unlock()
 	lost, unfinished := l.missing(cfg.Patience)
 	var waits []time.Duration
+	reordered := 0
 	for _, f := range l.orders {
+		if !f.due.IsZero() { // others' orders may have begun before we looked
+			reordered += f.reordered
+		}
 		if !f.due.IsZero() && !f.seen.IsZero() && !f.due.Before(l.from) {
 			waits = append(waits, f.seen.Sub(f.due))
 		}
@@ -197,7 +203,7 @@ func (l *ledger) result(cfg Config, took time.Duration) Result {
 		P50:  quantile(waits, 0.5), P99: quantile(waits, 0.99), Max: quantile(waits, 1),
 		AnswerP50: quantile(l.answers, 0.5), AnswerP99: quantile(l.answers, 0.99),
 		Tracked: len(l.tracks), TrackedP50: quantile(l.tracks, 0.5), TrackedP99: quantile(l.tracks, 0.99),
-		Unfinished: unfinished, Lost: lost, Reordered: l.count.reordered, Duplicates: l.count.duplicates,
+		Unfinished: unfinished, Lost: lost, Reordered: reordered, Duplicates: l.count.duplicates,
 	}
 	if l.failure != nil {
 		r.Failure = l.failure.Error()

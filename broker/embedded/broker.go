@@ -65,19 +65,22 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) { //nolint:contextc
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	undo := func() error { return errors.Join(guard.shut(), lock.Close()) } //nolint:contextcheck // what it ends has outlived its context
+	own, err := guard.client(cfg)
+	if err != nil {
+		return nil, errors.Join(err, undo())
+	}
+	guard.ghosts.own = own
 	cluster, err := kfake.NewCluster(options(cfg, guard)...)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("embedded broker: open the log in %s: %w", cfg.Dir, err), guard.shut(), lock.Close())
+		own.Close()
+		return nil, errors.Join(fmt.Errorf("embedded broker: open the log in %s: %w", cfg.Dir, err), undo())
 	}
 	if cfg.AllowAutoCreate {
 		guard.guard.autoCreate = creator(cluster)
 	}
 	close(guard.ready)
-	keep, err := newRetention(cluster, guard, cfg)
-	if err != nil {
-		cluster.Close()
-		return nil, errors.Join(err, guard.shut(), lock.Close())
-	}
+	keep := newRetention(cluster, own, guard, cfg)
 	loop, stop := context.WithCancel(context.Background())
 	b := &Broker{
 		addr: guard.Addr().String(), cluster: cluster, guard: guard, keep: keep, lock: lock, log: cfg.Logger,
@@ -86,6 +89,8 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) { //nolint:contextc
 	go func() {
 		defer close(b.done)
 		keep.run(loop)
+		guard.ghosts.end()
+		own.Close()
 	}()
 	return b, nil
 }

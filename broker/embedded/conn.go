@@ -33,6 +33,9 @@ type conn struct {
 	settled sync.Cond // pending fell or the connection closed
 	pending int       // requests passed on and not answered yet
 	closed  bool
+
+	joining    *membership // whose join waits for its answer, see ghosts.go
+	joinBehind int         // so many answers on
 }
 
 func newConn(inner net.Conn, l *listener) *conn {
@@ -65,6 +68,9 @@ func (c *conn) next() error {
 	v := c.l.guard.judge(raw[4:])
 	switch {
 	case v.pass != nil:
+		if v.joins != nil && !c.l.ghosts.joins(c, *v.joins) {
+			return net.ErrClosed
+		}
 		if !v.silent {
 			c.expect()
 		}
@@ -158,9 +164,26 @@ func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.mu.Lock()
 	c.pending--
+	joined := c.hasJoined()
 	c.mu.Unlock()
 	c.settled.Broadcast()
+	if joined != nil {
+		c.l.ghosts.answered(c, *joined)
+	}
 	return n, err
+}
+
+// hasJoined tells whose join the answer was that has just been sent.
+func (c *conn) hasJoined() *membership {
+	if c.joining == nil {
+		return nil
+	}
+	if c.joinBehind--; c.joinBehind > 0 {
+		return nil
+	}
+	m := c.joining
+	c.joining = nil
+	return m
 }
 
 // reply sends an answer of the guard's own once all earlier requests are
@@ -183,9 +206,14 @@ func (c *conn) reply(p []byte) error {
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.mu.Lock()
-	c.closed = true
+	cut := c.joining
+	c.closed, c.joining = true, nil
 	c.mu.Unlock()
 	c.settled.Broadcast()
 	c.l.forget(c)
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if cut != nil {
+		c.l.ghosts.cut(c, *cut)
+	}
+	return err
 }

@@ -14,6 +14,7 @@ type verdict struct {
 	answer kmsg.Response // sent back instead
 	reason string        // why it was not passed on
 	silent bool          // the broker will send no answer (acks=0)
+	joins  *membership   // who joins a group by it
 }
 
 func refuse(format string, args ...any) verdict {

@@ -49,7 +49,7 @@ func judgeJoin(f *frame, r *kmsg.JoinGroupRequest) verdict {
 		seen[p.Name] = true
 	}
 	if len(r.Protocols) > 0 && len(r.Protocols) <= maxGroupProtocol && len(seen) == len(r.Protocols) {
-		return verdict{pass: f.raw}
+		return verdict{pass: f.raw, joins: &membership{r.Group, r.MemberID}}
 	}
 	resp := r.ResponseKind().(*kmsg.JoinGroupResponse)
 	resp.ErrorCode = kerr.InconsistentGroupProtocol.Code

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/waybillhq/waybill/broker"
 )
 
 // listener hands out guarded connections and tells the broker that it
@@ -16,6 +20,7 @@ type listener struct {
 	guard   *guard
 	refused throttle
 	broken  *broken
+	ghosts  *ghosts
 	ready   chan struct{} // closed once the guard is complete
 	gone    chan struct{} // closed by Close
 	close   sync.Once
@@ -33,13 +38,24 @@ func listen(ctx context.Context, cfg Config) (*listener, error) {
 	}
 	l := &listener{
 		Listener: inner, addr: inner.Addr(), max: cfg.MaxConnections, guard: newGuard(cfg),
-		refused: throttle{log: cfg.Logger}, broken: newBroken(cfg), ready: make(chan struct{}), gone: make(chan struct{}),
+		refused: throttle{log: cfg.Logger}, broken: newBroken(cfg), ghosts: newGhosts(cfg.Logger), ready: make(chan struct{}), gone: make(chan struct{}),
 		conns: make(map[*conn]struct{}),
 	}
 	if cfg.Advertise != "" {
 		l.addr = advertised(cfg.Advertise)
 	}
 	return l, nil
+}
+
+// client makes one of the broker's own.
+func (l *listener) client(cfg Config) (*kgo.Client, error) {
+	addr := l.Listener.Addr().String()
+	return (broker.Config{Brokers: []string{addr}, ClientID: "the broker", Logger: cfg.Logger}).Client(
+		// The advertised address need not be one this machine can reach.
+		kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		}),
+	)
 }
 
 // Addr is the advertised address: the broker puts it into its metadata.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -39,23 +38,12 @@ type retention struct {
 	counted *atomic.Int64 // told how many partitions there are
 }
 
-func newRetention(cluster *kfake.Cluster, l *listener, cfg Config) (*retention, error) {
-	addr := l.Listener.Addr()
-	cl, err := (broker.Config{Brokers: []string{addr.String()}, ClientID: "retention", Logger: cfg.Logger}).Client(
-		// The advertised address need not be one this machine can reach.
-		kgo.Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", addr.String())
-		}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return &retention{cluster: cluster, client: cl, log: cfg.Logger, every: cfg.retentionEvery, counted: &l.guard.partitions}, nil
+func newRetention(cluster *kfake.Cluster, cl *kgo.Client, l *listener, cfg Config) *retention {
+	return &retention{cluster: cluster, client: cl, log: cfg.Logger, every: cfg.retentionEvery, counted: &l.guard.partitions}
 }
 
 // run applies retention until ctx ends.
 func (r *retention) run(ctx context.Context) {
-	defer r.client.Close()
 	tick := time.NewTicker(r.every)
 	defer tick.Stop()
 	for {

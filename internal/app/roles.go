@@ -71,7 +71,7 @@ func (a *App) startAnalytics(ctx context.Context, p *product) error {
 	model := analytics.New(a.engines.db)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
 		consumer.Config{
-			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(),
+			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(), Gather: gatherFor,
 		})
 	model.Subscribe(g)
 	a.stack.run(ctx, RoleAnalytics, g.Run)
@@ -102,8 +102,9 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	if err := a.seedDemo(ctx, directory); err != nil {
 		return err
 	}
+	delays := api.NewDelays()
 	hub, err := push.New(a.engines.broker.Client, push.Config{
-		Topics: notify.Topics(), LatestTopics: notify.LatestTopics(), Route: a.timed(notify.Route(p.decoder)), Key: p.pushKey,
+		Topics: notify.Topics(), LatestTopics: notify.LatestTopics(), Route: a.timed(notify.Route(p.decoder), delays), Key: p.pushKey,
 		// One merchant's streams, its customers' included, leave room for others'.
 		KeyOf: func(r *http.Request) string { return event.Tenant(r.Context()) }, MaxPerKey: 10_000,
 		Logger: a.log, Registerer: a.metrics,
@@ -130,6 +131,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 	}, api.Config{
 		FaultsOf: a.demonstrator(), MaxInFlight: a.cfg.API.MaxInFlight, MaxPerCaller: a.cfg.API.MaxPerCaller,
 		AtWork: a.cfg.API.AtWork, AtWorkPerCaller: a.cfg.API.AtWorkPerCaller, Rate: a.cfg.API.Rate, Burst: a.cfg.API.Burst,
+		Assured: a.cfg.API.Assured, Delays: delays,
 	})
 	if err != nil {
 		return err

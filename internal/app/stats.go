@@ -10,12 +10,13 @@ import (
 
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/push"
 )
 
 // timed measures from an event's making to its hand-over to the browsers'
 // connections.
-func (a *App) timed(route push.Route) push.Route {
+func (a *App) timed(route push.Route, delays *api.Delays) push.Route {
 	seen := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "waybill_event_to_push_duration_seconds",
 		Help:    "From the making of an event to its hand-over to open connections.",
@@ -25,7 +26,9 @@ func (a *App) timed(route push.Route) push.Route {
 	return func(ctx context.Context, rec *kgo.Record, env *event.Envelope) ([]push.Delivery, error) {
 		// What is read again after a restart was seen long ago.
 		if env.Time.After(a.started) {
-			seen.Observe(time.Since(env.Time).Seconds())
+			took := time.Since(env.Time)
+			seen.Observe(took.Seconds())
+			delays.Add(took)
 		}
 		return route(ctx, rec, env)
 	}

@@ -106,6 +106,11 @@ type Config struct {
 	Rate float64
 	// Burst is how many it may send at once after a rest, half a second's if zero.
 	Burst float64
+	// Assured is how many requests a second a merchant may always send, 50 if
+	// zero. While other merchants send some, too, more is let through only as long
+	// as all events reach the streams in time, which Delays tells.
+	Assured float64
+	Delays  *Delays
 	// FaultsOf is a merchant whose keys set faults as an administrator's do, which
 	// strike all merchants: of a demonstration. Zero for none.
 	FaultsOf uuid.UUID
@@ -162,11 +167,15 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.Burst == 0 {
 		cfg.Burst = max(1, cfg.Rate/2)
 	}
+	if cfg.Assured == 0 {
+		cfg.Assured = 50
+	}
+	pace := newPace(cfg.Rate, cfg.Burst, cfg.Assured, cfg.Delays)
 	s := &service{
 		Deps: deps, cfg: cfg, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
 		callers: newAllowance(cfg.MaxPerCaller),
-		shares:  newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: newPace(cfg.Rate, cfg.Burst),
-		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer),
+		shares:  newShares(cfg.MaxPerCaller, cfg.AtWork, cfg.AtWorkPerCaller), pace: pace,
+		streams: map[string]bool{}, metrics: newMetrics(deps.Registerer, pace),
 	}
 	if err := s.routes(); err != nil {
 		return nil, err

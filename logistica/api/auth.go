@@ -43,7 +43,7 @@ func (s *service) authenticate(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 		ctx, caller = huma.WithContext(ctx, acting), callerOf(tenantOf(acting))
-		if wait := s.pace.keep(ctx.Context(), caller); wait > 0 {
+		if wait := s.pace.keep(ctx.Context(), caller, tenantOf(acting).Scope == tenants.Merchant); wait > 0 {
 			hasty(wait).write(w, r)
 			return
 		}

@@ -9,14 +9,17 @@ import (
 
 type metrics struct{ took *prometheus.HistogramVec }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, pace *pace) *metrics {
 	m := &metrics{took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "waybill_http_request_duration_seconds",
 		Help:    "Time to answer a request, by route and status; streams only where refused.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"route", "status"})}
 	if reg != nil {
-		reg.MustRegister(m.took)
+		reg.MustRegister(m.took, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "waybill_api_pace_requests_per_second",
+			Help: "What each merchant may send for long while others send something, too.",
+		}, pace.inCompany))
 	}
 	return m
 }

@@ -16,12 +16,14 @@ const maxPaced = 10_000
 const paceWithin = 100 * time.Millisecond
 
 // pace is a bucket of requests for each caller: what is taken comes back at the
-// rate. It may go below empty, by those that wait.
+// rate. It may go below empty, by those that wait. Merchants have the rate and
+// the burst that the crowd leaves them.
 type pace struct {
 	rate, burst float64
 
 	mu      sync.Mutex
 	buckets map[string]bucket
+	crowd   *crowd
 }
 
 type bucket struct {
@@ -29,14 +31,14 @@ type bucket struct {
 	at   time.Time
 }
 
-func newPace(rate, burst float64) *pace {
-	return &pace{rate: rate, burst: burst, buckets: map[string]bucket{}}
+func newPace(rate, burst, assured float64, delays *Delays) *pace {
+	return &pace{rate: rate, burst: burst, buckets: map[string]bucket{}, crowd: newCrowd(assured, rate, delays)}
 }
 
 // keep waits for the caller's pace. It takes nothing, and says how long it is
 // until something may be taken, where that is too long.
-func (p *pace) keep(ctx context.Context, caller string) (refused time.Duration) {
-	wait, ok := p.take(caller, time.Now())
+func (p *pace) keep(ctx context.Context, caller string, merchant bool) (refused time.Duration) {
+	wait, ok := p.take(caller, merchant, time.Now())
 	switch {
 	case !ok:
 		return wait
@@ -54,16 +56,23 @@ func (p *pace) keep(ctx context.Context, caller string) (refused time.Duration) 
 
 // take takes a request of caller's, to be begun after a wait; or it takes none,
 // and says how long it is until one may be taken.
-func (p *pace) take(caller string, now time.Time) (wait time.Duration, ok bool) {
+func (p *pace) take(caller string, merchant bool, now time.Time) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	rate, burst := p.rate, p.burst
+	if merchant {
+		rate, burst = p.crowd.limits(caller, burst, now)
+	}
 	b, known := p.buckets[caller]
 	if !known {
 		p.makeRoom(now)
-		b = bucket{p.burst, now}
+		b = bucket{burst, now}
 	}
-	b = bucket{p.refilled(b, now), now}
-	wait = time.Duration(max(0, 1-b.left) / p.rate * float64(time.Second))
+	b = bucket{refilled(b, rate, burst, now), now}
+	wait = time.Duration(max(0, 1-b.left) / rate * float64(time.Second))
+	if wait > 0 && merchant {
+		p.crowd.held = true
+	}
 	if ok = wait <= paceWithin; ok {
 		b.left--
 	}
@@ -71,8 +80,8 @@ func (p *pace) take(caller string, now time.Time) (wait time.Duration, ok bool) 
 	return wait, ok
 }
 
-func (p *pace) refilled(b bucket, now time.Time) float64 {
-	return min(p.burst, b.left+max(0, now.Sub(b.at).Seconds())*p.rate)
+func refilled(b bucket, rate, burst float64, now time.Time) float64 {
+	return min(burst, b.left+max(0, now.Sub(b.at).Seconds())*rate)
 }
 
 // makeRoom forgets those whose buckets are full again, or, where there are too
@@ -83,7 +92,7 @@ func (p *pace) makeRoom(now time.Time) {
 		return
 	}
 	for caller, b := range p.buckets {
-		if p.refilled(b, now) >= p.burst {
+		if refilled(b, p.rate, p.burst, now) >= p.burst {
 			delete(p.buckets, caller)
 		}
 	}
@@ -93,4 +102,11 @@ func (p *pace) makeRoom(now time.Time) {
 		}
 		delete(p.buckets, caller)
 	}
+}
+
+// inCompany is what each merchant may send now while others do.
+func (p *pace) inCompany() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crowd.pace
 }

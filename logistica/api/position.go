@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tracking"
 )
 
@@ -51,7 +50,10 @@ type positionInput struct {
 	Trail bool `query:"trail" doc:"With the way so far."`
 }
 
-type positionOutput struct{ Body Position }
+type positionOutput struct {
+	Status int
+	Body   *Position
+}
 
 // positionRoutes are there where positions are kept.
 func (s *service) positionRoutes() {
@@ -61,7 +63,8 @@ func (s *service) positionRoutes() {
 	route(s, huma.Operation{
 		OperationID: "get-position", Method: http.MethodGet, Path: "/v1/orders/{id}/position",
 		Summary: "See where an order's courier is", Errors: []int{401, 404, 422, 429, 503},
-		Description: "While the order is out with a courier; before and after, and until the courier was heard of, 404. Follow it live in /v1/events.",
+		Description: "While the order is out with a courier; before and after, and until the courier was heard of, 204. Follow it live in /v1/events.",
+		Responses:   map[string]*huma.Response{"204": {Description: "Nobody is on the way, or was not heard of yet."}},
 	}, s.getPosition)
 }
 
@@ -73,12 +76,15 @@ func (s *service) getPosition(ctx context.Context, in *positionInput) (*position
 	tenant := tenantOf(ctx).ID
 	p, err := s.Positions.Position(ctx, tenant, id)
 	if errors.Is(err, tracking.ErrNotFound) {
-		return nil, orders.ErrNotFound
+		// Of an order that is the merchant's this is no error: whoever looks while
+		// a courier is being found asks for it.
+		_, err := s.Orders.Get(ctx, tenant, id)
+		return &positionOutput{Status: http.StatusNoContent}, err
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := &positionOutput{Position{
+	out := &positionOutput{http.StatusOK, &Position{
 		TrackedPosition: publicPosition(p), CourierID: p.Courier,
 		SpeedMps: p.SpeedMps, AccuracyM: p.AccuracyM, ETA: p.Arrival,
 	}}

@@ -85,7 +85,7 @@ func TestAMerchantSeesItsCourierWhileTheOrderIsOut(t *testing.T) {
 	m, other := b.merchant(t, "Padaria"), b.merchant(t, "Mercado")
 	o := m.create(t)
 	path := "/v1/orders/" + o.ID.String() + "/position"
-	if a := m.ask(t, "GET", path, ""); a.status != http.StatusNotFound {
+	if a := m.ask(t, "GET", path, ""); a.status != http.StatusNoContent || len(a.body) > 0 {
 		t.Fatalf("before: %d %s", a.status, a.body)
 	}
 	courier := b.out(t, m, o)
@@ -106,7 +106,7 @@ func TestAMerchantSeesItsCourierWhileTheOrderIsOut(t *testing.T) {
 		t.Errorf("nobody: %d", a.status)
 	}
 	b.ended(t, m, o)
-	if a := m.ask(t, "GET", path, ""); a.status != http.StatusNotFound {
+	if a := m.ask(t, "GET", path, ""); a.status != http.StatusNoContent {
 		t.Errorf("after: %d %s", a.status, a.body)
 	}
 }

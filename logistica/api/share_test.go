@@ -178,27 +178,27 @@ func TestPlacesAreNeitherLostNorMadeUp(t *testing.T) {
 }
 
 func TestPaceIsKeptAndBounded(t *testing.T) {
-	p, now := newPace(10, 20), time.Now()
+	p, now := newPace(10, 20, 10, nil), time.Now()
 	at, last := 0, time.Duration(0)
 	for range 100 {
-		if wait, ok := p.take("a", now); ok {
+		if wait, ok := p.take("a", false, now); ok {
 			at, last = at+1, wait
 		}
 	}
-	if wait, ok := p.take("a", now); at != 21 || last < 90*time.Millisecond || ok || wait < 190*time.Millisecond {
+	if wait, ok := p.take("a", false, now); at != 21 || last < 90*time.Millisecond || ok || wait < 190*time.Millisecond {
 		t.Errorf("%d at once, the last after %s, then wait %s", at, last, wait)
 	}
-	if wait, ok := p.take("b", now); wait != 0 || !ok {
+	if wait, ok := p.take("b", false, now); wait != 0 || !ok {
 		t.Error("another caller waits for the first")
 	}
 	for range 1000 {
 		now = now.Add(100 * time.Millisecond)
-		if _, ok := p.take("a", now); !ok {
+		if _, ok := p.take("a", false, now); !ok {
 			t.Fatal("refused at the rate")
 		}
 	}
 	for i := range 3 * maxPaced {
-		p.take(strconv.Itoa(i), now)
+		p.take(strconv.Itoa(i), false, now)
 	}
 	if len(p.buckets) > maxPaced {
 		t.Errorf("%d buckets", len(p.buckets))
@@ -208,9 +208,9 @@ func TestPaceIsKeptAndBounded(t *testing.T) {
 // Two that come at once are let in one after the other, at the rate.
 func TestWhoIsTooQuickIsSlowedDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, began := newPace(20, 1), time.Now()
+		p, began := newPace(20, 1, 20, nil), time.Now()
 		for n, want := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {
-			if refused := p.keep(t.Context(), "a"); refused != 0 || time.Since(began).Round(time.Millisecond) != want {
+			if refused := p.keep(t.Context(), "a", false); refused != 0 || time.Since(began).Round(time.Millisecond) != want {
 				t.Errorf("request %d is let in after %s, refused for %s", n, time.Since(began), refused)
 			}
 		}

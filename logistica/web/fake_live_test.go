@@ -112,7 +112,7 @@ func (f *fake) position(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	fix, known := f.fixes[r.PathValue("id")]
 	if !known {
-		problem(w, 404, map[string]any{"title": "Not found"})
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	answer(w, 200, fix)

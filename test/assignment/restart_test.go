@@ -2,7 +2,6 @@ package assignment
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -34,16 +33,10 @@ func TestAnyModuleMayDieBetweenAnyTwoEvents(t *testing.T) {
 			must(t, err)
 			placed[id] = shop
 		}
-		kills, seen, since := 0, 0, time.Now()
+		kills, seen := 0, 0
 		c.until(module+" comes to the end of it", func() bool {
-			if time.Since(since) > time.Minute {
-				// A member that is cut off while it joins may keep its share of the
-				// embedded broker's group until the next one comes.
-				kill()
-				kill, since = c.mortal(module), time.Now()
-			}
 			for n := c.said(shop); n > seen; n = c.said(shop) {
-				seen, since = n, time.Now()
+				seen = n
 				kill()
 				kill = c.mortal(module)
 				kills++

@@ -252,10 +252,11 @@ export class DeskModel {
     return { order: fromApi(order), history };
   }
 
-  // locate reads where an order's courier is and when it is expected at the door.
+  // locate reads where an order's courier is and when it is expected at the door,
+  // if the courier was heard of.
   async locate(id) {
-    const { eta, ...fix } = await this.api.position(id);
-    this.fleet.hear({ type: located, data: { order_id: id, ...fix } });
+    const { eta, ...fix } = (await this.api.position(id)) ?? {};
+    if (fix.fix_time) this.fleet.hear({ type: located, data: { order_id: id, ...fix } });
     return eta;
   }
 

@@ -64,7 +64,7 @@ export class FleetModel {
     this.looking = true;
     for (const order of this.rides()) {
       if (!order.courier || this.position(order) || isFresh(order)) continue;
-      const id = order.id, fix = await this.locate(id).catch(() => null); // not heard of yet
+      const id = order.id, fix = await this.locate(id).catch(() => null); // asked again; null: not heard of yet
       if (fix && isNewer(fix, this.fixes.get(id))) this.fixes.set(id, fix);
     }
     this.looking = false;
