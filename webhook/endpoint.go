@@ -59,22 +59,25 @@ const maxDescription = 500 // bytes
 
 func (s *Store) check(in *Settings) error {
 	if _, err := s.guard.CheckURL(in.URL); err != nil {
-		return fmt.Errorf("%w URL: %w", ErrInvalid, err)
+		return invalid("url", fmt.Errorf("%w URL: %w", ErrInvalid, err))
 	}
 	if len(in.Description) > maxDescription || !plain(in.Description) {
-		return fmt.Errorf("%w description: want a line of at most %d bytes", ErrInvalid, maxDescription)
+		return invalid("description", fmt.Errorf("%w description: want a line of at most %d bytes", ErrInvalid, maxDescription))
 	}
 	switch in.Algorithm {
 	case "":
 		in.Algorithm = HMAC
 	case HMAC, Ed25519:
 	default:
-		return fmt.Errorf("%w algorithm %.20q: want %s or %s", ErrInvalid, in.Algorithm, HMAC, Ed25519)
+		return invalid("algorithm", fmt.Errorf("%w algorithm %.20q: want %s or %s", ErrInvalid, in.Algorithm, HMAC, Ed25519))
 	}
 	if in.Types == nil {
 		in.Types = []string{}
 	}
-	return checkTypes(in.Types)
+	if err := checkTypes(in.Types); err != nil {
+		return invalid("types", err)
+	}
+	return nil
 }
 
 // Create adds an endpoint and makes its first secret, which the receiver needs:

@@ -129,6 +129,7 @@ var walk = slices.Concat(webhookWalk, []stop{
 	{pattern: "GET /{$}", open: files},
 	{pattern: "GET /courier", open: files},
 	{pattern: "GET /faults", open: files},
+	{pattern: "GET /webhooks", open: files},
 	{pattern: "GET /assets/{path...}", open: files},
 	{pattern: "GET /docs", open: files},
 	{pattern: "GET /docs/style.css", open: files},

@@ -23,6 +23,8 @@ import (
 var webhookWalk = []stop{
 	{pattern: "GET /v1/webhooks/endpoints", shared: true},
 	{pattern: "POST /v1/webhooks/endpoints", body: `{"url":"https://nova.example/hook"}`, shared: true},
+	{pattern: "GET /v1/webhooks/recent", shared: true},
+	{pattern: "GET /v1/webhooks/endpoints/{endpoint}/backlog"},
 	{pattern: "GET /v1/webhooks/endpoints/{endpoint}"},
 	{pattern: "PUT /v1/webhooks/endpoints/{endpoint}", body: `{"url":"https://outra.example/hook"}`},
 	{pattern: "GET /v1/webhooks/endpoints/{endpoint}/secrets"},

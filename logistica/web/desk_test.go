@@ -235,6 +235,15 @@ func TestTheWholeDeskWorksByKeyboard(t *testing.T) {
 	tabTo(ctx, t, `document.activeElement.classList.contains("track-link")`)
 }
 
+func TestDeskAndWebhooksLeadToEachOther(t *testing.T) {
+	ctx, _, _ := openDesk(t)
+	browser.Allow(ctx, "status of 404") // these pages' stand-in has no webhooks
+	browser.Click(ctx, t, "#webhooks")
+	browser.Until[bool](ctx, t, `document.querySelector(".hook-gone")?.textContent.includes("runs without them")`)
+	browser.Click(ctx, t, `.top a[href="/"]`)
+	live(ctx, t)
+}
+
 // tabTo presses Tab until the expression holds, and checks that every stop is
 // visible and shows its focus.
 func tabTo(ctx context.Context, t *testing.T, expression string) {

@@ -87,6 +87,10 @@ func (f *fake) with(change func()) {
 }
 
 func (f *fake) me(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") == "Bearer "+courierKey {
+		problem(w, 403, map[string]any{"detail": "This takes an API key of scope merchant; yours is of scope courier."})
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+testKey {
 		problem(w, 401, map[string]any{"title": "Unauthorized", "detail": "the key is not known"})
 		return

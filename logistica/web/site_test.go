@@ -50,6 +50,8 @@ func TestRoutesAnswerWithTypeAndStatus(t *testing.T) {
 		{"GET", "/track/%3Cscript%3E", 200, "text/html; charset=utf-8"},
 		{"GET", "/courier", 200, "text/html; charset=utf-8"},
 		{"GET", "/faults", 200, "text/html; charset=utf-8"},
+		{"GET", "/webhooks", 200, "text/html; charset=utf-8"},
+		{"GET", "/webhooks/", 404, ""},
 		{"GET", "/courier/", 404, ""},
 		{"GET", "/assets/js/desk.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/assets/push/sse.js", 200, "text/javascript; charset=utf-8"},
@@ -129,7 +131,7 @@ func TestCompressedBodyIsTheSameAndHasItsOwnTag(t *testing.T) {
 }
 
 func TestPolicyLeavesNoRoomForInlineCode(t *testing.T) {
-	for _, target := range []string{"/", "/track/abc", "/courier", "/faults"} {
+	for _, target := range []string{"/", "/track/abc", "/courier", "/faults", "/webhooks"} {
 		r := get(t, "GET", target)
 		policy := r.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'", "trusted-types default", "frame-ancestors 'none'", "base-uri 'none'"} {
@@ -153,7 +155,7 @@ func TestPagesPreloadExactlyTheModulesTheyImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"desk", "track", "courier", "faults"} {
+	for _, page := range []string{"desk", "track", "courier", "faults", "webhooks"} {
 		want := map[string]bool{}
 		imported(t, s, "js/"+page+".js", want)
 		delete(want, "js/"+page+".js")

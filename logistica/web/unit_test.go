@@ -2,8 +2,11 @@ package web
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/test/browser"
 )
 
@@ -31,6 +34,23 @@ func offered() string {
 	return string(text)
 }
 
+// told is every event of a merchant's, as a script's array: positions are not
+// handed over, and a courier's duty is the platform's.
+func told() string {
+	var all []string
+	for _, c := range contracts.All() {
+		if !strings.HasSuffix(c.Type, ".CourierLocationUpdated") && !strings.HasSuffix(c.Type, ".CourierStatusChanged") {
+			all = append(all, c.Type)
+		}
+	}
+	slices.Sort(all)
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 var claims = map[string]string{
 	"both languages have the same strings with the same places": `
 		const { strings: { en, pt } } = await import("/assets/js/strings.js");
@@ -50,6 +70,55 @@ var claims = map[string]string{
 		const { allowedFrom, states } = await import("/assets/js/states.js");
 		const api = ` + offered() + `;
 		for (const s of states) if ([...allowedFrom(s)].sort().join() !== [...(api[s] ?? [])].sort().join()) wrong.push(s + " offers " + allowedFrom(s));`,
+
+	"all that a store is told of can be chosen by its words": `
+		const { orders, rest, split, join } = await import("/assets/js/hook-types.js");
+		const { strings } = await import("/assets/js/strings.js");
+		const offered = [...orders, ...rest], told = ` + told() + `;
+		if ([...offered].sort().join() !== told.join()) wrong.push(offered + " of " + told);
+		for (const type of offered) if (!strings.en["hook.type." + type.split(".").at(-1)]) wrong.push("no words: " + type);
+		const chosen = [offered[2], "a.*", "b.>"];
+		if (join(split(chosen)).join() !== chosen.join() || join({ ticked: [], more: " a , b;a " }).join() !== "a,b") wrong.push("lost in the form: " + join(split(chosen)));`,
+
+	"the word for an endpoint or a delivery is of how it does now": `
+		const { stateOf, outcome, latest } = await import("/assets/js/hook-model.js");
+		const now = Date.UTC(2026, 0, 2), at = (h) => new Date(now + h * 3_600_000).toISOString();
+		for (const [e, want] of [[{ state: "enabled", failures: 0 }, "active"], [{ state: "enabled", failures: 2 }, "failing"], [{ state: "enabled", failures: 5, open_until: at(1) }, "open"],
+			[{ state: "enabled", failures: 5, open_until: at(-1) }, "failing"], [{ state: "disabled", failures: 5, open_until: at(1) }, "disabled"]])
+			if (stateOf(e, now) !== want) wrong.push(JSON.stringify(e) + " is " + stateOf(e, now));
+		for (const [d, want] of [[{ state: "pending", attempts: 0 }, "pending"], [{ state: "pending", attempts: 1 }, "retrying"], [{ state: "failed", attempts: 9 }, "failed"]])
+			if (outcome(d) !== want) wrong.push(JSON.stringify(d) + " is " + outcome(d));
+		const last = latest([{ state: "delivered", attempts: 1, at: "2026-01-01T10:00:00.5Z" }, { state: "delivered", attempts: 1, at: "2026-01-01T08:00:00-03:00" }, { state: "pending", attempts: 1, at: at(0) }]);
+		if (last.delivered !== "2026-01-01T08:00:00-03:00" || last.failed !== at(0)) wrong.push(JSON.stringify(last));`,
+
+	"what came while one is read waits, and more than a page begins the log anew": `
+		const { HookLog } = await import("/assets/js/hook-log.js");
+		const ids = (from, to) => Array.from({ length: from - to + 1 }, (_, i) => String(from - i).padStart(4, "0"));
+		let newest = 3, holding = false, moved = null;
+		const of = (event) => ({ event, state: moved === event ? "delivered" : "failed", attempts: 1 });
+		const api = {
+			deliveries: async (_, { state, before, limit }) => ({ deliveries: ids(newest, 1).filter((e) => (!before || e < before) && (!state || of(e).state === state)).slice(0, limit).map(of) }),
+			delivery: async (_, event) => of(event), backlog: async () => ({ pending: 0, failed: 0 }),
+		};
+		const log = new HookLog(api, "e", { holds: () => holding });
+		const is = (what, want) => log.rows.join() === want.join() || wrong.push(what + ": " + log.rows);
+		await log.refresh(); is("first", ids(3, 1));
+		newest = 4; await log.refresh(); is("let in", ids(4, 1));
+		holding = true; newest = 6; await log.refresh(); is("held", ids(4, 1));
+		if (log.fresh.join() !== "0006,0005") wrong.push("waiting: " + log.fresh);
+		newest = 90; await log.refresh(); newest = 150; await log.refresh();
+		if (log.fresh.length !== 50 || log.known.size !== 54) wrong.push("grows while held: " + log.known.size);
+		newest = 6; await log.refresh();
+		log.show(); is("shown", ids(6, 1));
+		newest = 200; await log.refresh(); log.show(); is("after a gap", ids(200, 151));
+		await log.earlier(); is("earlier", ids(200, 101));
+		await log.select("failed"); moved = "0199"; await log.refresh();
+		is("what left the filter stays", ids(200, 151));
+		if (log.known.get("0199").state !== "delivered") wrong.push("and is not read anew");
+		const empty = new HookLog(api, "e");
+		newest = 0; await empty.refresh(); newest = 60; await empty.refresh();
+		if (empty.rows.length !== 50 || !empty.more) wrong.push("the beginning cannot be reached");
+		newest = 200; await log.stop(); newest = 300; await log.refresh(); is("stopped", ids(200, 151));`,
 
 	"the event of an assignment takes the row to its version": `
 		const { fromEvent, merge } = await import("/assets/js/order.js");

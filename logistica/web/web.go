@@ -1,6 +1,7 @@
 // Package web serves the pages of the delivery product: the merchant's desk at
 // /, the customer's public tracking page at /track/{token}, the courier's page at
-// /courier and the panel of faults at /faults.
+// /courier, the merchant's webhooks at /webhooks and the panel of faults at
+// /faults.
 //
 // Promise: everything a page needs comes from this program. No other host is
 // asked for anything, nothing is built, and the policy sent with each page
@@ -24,8 +25,8 @@ import (
 var embedded embed.FS
 
 // Register adds the pages' routes to mux. It takes only GET / (exactly),
-// GET /track/{token}, GET /courier, GET /faults and GET /assets/, so the API may
-// own the rest.
+// GET /track/{token}, GET /courier, GET /webhooks, GET /faults and GET /assets/, so
+// the API may own the rest.
 func Register(mux *http.ServeMux) error {
 	site, err := load()
 	if err != nil {
@@ -34,6 +35,7 @@ func Register(mux *http.ServeMux) error {
 	mux.Handle("GET /{$}", site.page("desk.html"))
 	mux.Handle("GET /track/{token}", site.page("track.html"))
 	mux.Handle("GET /courier", site.page("courier.html"))
+	mux.Handle("GET /webhooks", site.page("webhooks.html"))
 	mux.Handle("GET /faults", site.page("faults.html"))
 	mux.Handle("GET /assets/{path...}", site.assets())
 	return nil

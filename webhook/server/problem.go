@@ -36,7 +36,7 @@ func (s *server) problemOf(ctx context.Context, err error) *Problem {
 	case errors.Is(err, webhook.ErrTooMany):
 		return problem(http.StatusConflict, err.Error())
 	case errors.Is(err, webhook.ErrInvalid):
-		return problem(http.StatusUnprocessableEntity, err.Error())
+		return invalid(err)
 	}
 	s.Logger.ErrorContext(ctx, "webhook request failed", "error", err)
 	if errors.Is(err, webhook.ErrNoKey) {

@@ -79,6 +79,7 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	s.endpointRoutes()
 	s.secretRoutes()
 	s.deliveryRoutes()
+	s.recentRoutes()
 	return s, s.document()
 }
 

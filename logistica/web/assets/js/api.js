@@ -13,7 +13,14 @@ export class Problem extends Error {
     this.from = body.from || "";
     this.allowed = Array.isArray(body.allowed) ? body.allowed : null;
     this.triesLeft = typeof body.tries_left === "number" ? body.tries_left : null;
-    this.fields = (Array.isArray(body.errors) ? body.errors : []).map((e) => e?.message).filter(Boolean);
+    this.errors = (Array.isArray(body.errors) ? body.errors : []).filter((e) => e?.message);
+    this.fields = this.errors.map((e) => e.message);
+  }
+
+  // at is what was said of a field of the request's body.
+  at(field) {
+    const of = (e) => e.location === `body.${field}` || e.location?.startsWith(`body.${field}[`);
+    return this.errors.find(of)?.message ?? "";
   }
 }
 
@@ -77,7 +84,7 @@ export class Api {
 
   async #send(method, url, body, extra) {
     const answer = await this.#ask(method, url, body, extra);
-    if (answer.status === 204) return null;
+    if (answer.ok && (answer.status === 204 || answer.headers.get("Content-Length") === "0")) return null;
     const text = await answer.text().catch(() => "");
     const value = parse(text);
     if (!answer.ok) throw new Problem(answer.status, value ?? {});

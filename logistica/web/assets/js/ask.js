@@ -2,25 +2,25 @@
 // published with it.
 import { html, useId, useState } from "./lib.js";
 import { useLanguage } from "./i18n.js";
-import { useModal } from "./modal.js";
+import { useModal, useOnce } from "./modal.js";
 
 export function Ask({ title, why = "", yes, reasoned = false, onAnswer }) {
   const { t } = useLanguage();
   const [reason, setReason] = useState("");
-  const dialog = useModal();
+  const dialog = useModal(), answer = useOnce(onAnswer);
   const id = useId();
   const submit = (e) => {
     e.preventDefault();
-    onAnswer({ reason: reason.trim() });
+    answer({ reason: reason.trim() });
   };
-  return html`<dialog ref=${dialog} class="ask" aria-labelledby="${id}-title" onClose=${() => onAnswer(null)}>
+  return html`<dialog ref=${dialog} class="ask" aria-labelledby="${id}-title" onClose=${() => answer(null)}>
     <form onSubmit=${submit}>
       <h2 id="${id}-title">${title}</h2>
       ${why && html`<p class="muted">${why}</p>`}
       ${reasoned && html`<div class="field"><label for=${id}>${t("ask.reason")}</label>
         <input id=${id} value=${reason} maxLength=${200} autocomplete="off" onInput=${(e) => setReason(e.currentTarget.value)} /></div>`}
       <div class="ask-foot">
-        <button type="button" onClick=${() => onAnswer(null)}>${t("ask.no")}</button>
+        <button type="button" onClick=${() => answer(null)}>${t("ask.no")}</button>
         <button class="primary danger" data-yes>${yes ?? t("ask.yes")}</button>
       </div>
     </form>

@@ -6,6 +6,7 @@ export function formats(locale) {
   const clock = date({ hour: "numeric", minute: "2-digit", second: "2-digit" });
   const short = date({ hour: "numeric", minute: "2-digit" });
   const dayClock = date({ day: "2-digit", month: "short", hour: "numeric", minute: "2-digit" });
+  const daySeconds = date({ day: "2-digit", month: "short", hour: "numeric", minute: "2-digit", second: "2-digit" });
   const full = date({ dateStyle: "medium", timeStyle: "long" });
   const fine = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
@@ -19,9 +20,12 @@ export function formats(locale) {
     full: at(full),
     // soon leaves the day out where it is today's.
     soon: (value) => at(isToday(instant(value)) ? short : dayClock)(value),
+    // stamp is soon to the second: attempts follow each other quickly.
+    stamp: (value) => at(isToday(instant(value)) ? clock : daySeconds)(value),
     zone: () => zoneOf(full),
     number: (n) => whole.format(n),
     tenth: (n) => fine.format(n),
+    millis: (n) => `${whole.format(n)} ms`,
     ms: (n) => `${(n < 100 ? fine : whole).format(n)} ms`,
     money: (cents, currency) => money(locale, currency || "BRL").format(cents / 100),
     decimal: (cents) => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, useGrouping: false }).format(cents / 100),

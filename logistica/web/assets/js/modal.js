@@ -11,3 +11,14 @@ export function useModal() {
   }, []);
   return dialog;
 }
+
+// useOnce lets one answer through: a dialog that was answered is closed when it
+// is taken off the page, and says so, when the next one may be open already.
+export function useOnce(answer) {
+  const given = useRef(false);
+  return (...what) => {
+    if (given.current) return;
+    given.current = true;
+    answer(...what);
+  };
+}

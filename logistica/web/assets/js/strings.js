@@ -1,10 +1,12 @@
 // Every word the pages show, in both languages. A value with {name} takes it
 // from the caller; "one|other" picks by the language's plural of {n}.
+import { hook } from "./strings-hook.js";
 import { live } from "./strings-live.js";
 
 export const strings = {
   en: {
     ...live.en,
+    ...hook.en,
 
     "app.desk": "Merchant desk",
     "app.track": "Order tracking",
@@ -329,6 +331,7 @@ export const strings = {
 
   pt: {
     ...live.pt,
+    ...hook.pt,
 
     "app.desk": "Painel do lojista",
     "app.track": "Acompanhar pedido",
