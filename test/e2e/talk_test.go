@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -18,7 +19,7 @@ func talk(t *testing.T, w *proc.Waybill, key, path, lastID string) *stream {
 	if key != "" {
 		protocols = append(protocols, "bearer."+key)
 	}
-	ws, answer, err := websocket.Dial(t.Context(), w.HTTP+path+"?last_event_id="+lastID, &websocket.DialOptions{Subprotocols: protocols})
+	ws, answer, err := websocket.Dial(t.Context(), w.HTTP+path+query(path)+"last_event_id="+lastID, &websocket.DialOptions{Subprotocols: protocols})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,4 +94,12 @@ func status(t *testing.T, w *proc.Waybill, key, method, path string) int {
 		t.Fatal(err)
 	}
 	return code
+}
+
+// query begins one, or goes on.
+func query(path string) string {
+	if strings.Contains(path, "?") {
+		return "&"
+	}
+	return "?"
 }
