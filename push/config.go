@@ -52,8 +52,12 @@ type Config struct {
 
 	MaxConnections int // in all, default 50000; beyond: 503
 	MaxPerChannel  int // connections per channel, default 1000; beyond: 429
+	// MaxPerCredential bounds the connections of one [Credential], so that a key
+	// in the wrong hands, or in a loop, leaves its owner's others room; default 500,
+	// beyond: 429.
+	MaxPerCredential int
 	// MaxPerKey bounds the connections that share what KeyOf returns, such as
-	// the caller's API key; both must be set to count.
+	// the caller's tenant; both must be set to count.
 	MaxPerKey int
 	KeyOf     func(*http.Request) string
 
@@ -86,6 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Watch, 5*time.Second)
 	setDefault(&c.MaxConnections, 50_000)
 	setDefault(&c.MaxPerChannel, 1000)
+	setDefault(&c.MaxPerCredential, 500)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

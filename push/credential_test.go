@@ -175,3 +175,22 @@ func TestAnEndThatIsSetLaterIsHeeded(t *testing.T) {
 	s.Recheck()
 	c.rest()
 }
+
+// A key that is used too often leaves room for others of its owner.
+func TestStreamsOfACredentialAreBounded(t *testing.T) {
+	w := newWorld(t, 1)
+	s := w.site(t, func(c *push.Config) { patient(c); c.MaxPerCredential = 2 }).gate(t, nil)
+	first, _ := s.by("x").fresh(t, "a")
+	s.by("x").fresh(t, "b")
+	if c := s.by("x").get(t, "c", ""); c.res.StatusCode != http.StatusTooManyRequests || c.res.Header.Get("Retry-After") == "" {
+		t.Fatalf("%s", c.res.Status)
+	}
+	s.by("y").fresh(t, "a")
+	s.fresh(t, "a") // without one
+	first.close()
+	for deadline := time.Now().Add(patience); s.by("x").get(t, "c", "").res.StatusCode != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("the place of a closed connection was not given again")
+		}
+	}
+}

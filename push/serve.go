@@ -17,8 +17,8 @@ import (
 // for. A client that brings the id of its last message, as Last-Event-ID or in the
 // query as last_event_id, continues behind it; else the stream opens with
 // [EventReady]. Refusals are problem details with Retry-After: 503 while the log
-// is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel
-// and MaxPerKey; 401, without it, for a credential that has ended.
+// is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel,
+// MaxPerCredential and MaxPerKey; 401, without it, for a credential that has ended.
 //
 // The stream ends with the credential of [WithCredential] at the latest.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
@@ -76,11 +76,12 @@ type refusal struct {
 }
 
 var (
-	notLoaded  = &refusal{"not_loaded", http.StatusServiceUnavailable, "The stream is starting or stopping.", 1}
-	tooMany    = &refusal{"connections", http.StatusServiceUnavailable, "This server holds as many streams as it can.", 5}
-	perChannel = &refusal{"channel", http.StatusTooManyRequests, "Too many streams of this channel are open.", 10}
-	outlived   = &refusal{"credential", http.StatusUnauthorized, "The credential has ended: come with another.", 0}
-	perKey     = &refusal{"key", http.StatusTooManyRequests, "Too many streams of this caller are open.", 10}
+	notLoaded     = &refusal{"not_loaded", http.StatusServiceUnavailable, "The stream is starting or stopping.", 1}
+	tooMany       = &refusal{"connections", http.StatusServiceUnavailable, "This server holds as many streams as it can.", 5}
+	perChannel    = &refusal{"channel", http.StatusTooManyRequests, "Too many streams of this channel are open.", 10}
+	outlived      = &refusal{"credential", http.StatusUnauthorized, "The credential has ended: come with another.", 0}
+	perCredential = &refusal{"per_credential", http.StatusTooManyRequests, "Too many streams are open with this credential.", 10}
+	perKey        = &refusal{"key", http.StatusTooManyRequests, "Too many streams of this caller are open.", 10}
 )
 
 // join registers a connection and finds what it missed, both under one lock:
@@ -95,7 +96,7 @@ func (h *Hub) join(channel, key, last string, by Credential) (*conn, [][]byte, *
 	if life <= 0 {
 		return nil, nil, outlived
 	}
-	if refused := h.admit(channel, key); refused != nil {
+	if refused := h.admit(channel, key, by); refused != nil {
 		return nil, nil, refused
 	}
 	c := newConn(h.cfg.Buffer)
@@ -108,7 +109,7 @@ func (h *Hub) join(channel, key, last string, by Credential) (*conn, [][]byte, *
 	return c, h.opening(c, ch, last), nil
 }
 
-func (h *Hub) admit(channel, key string) *refusal {
+func (h *Hub) admit(channel, key string, by Credential) *refusal {
 	if h.closing || h.window == nil {
 		return notLoaded
 	}
@@ -117,6 +118,9 @@ func (h *Hub) admit(channel, key string) *refusal {
 	}
 	if ch := h.window.channels[channel]; ch != nil && len(ch.conns) >= h.cfg.MaxPerChannel {
 		return perChannel
+	}
+	if b := h.bearers[by.ID]; b != nil && len(b.conns) >= h.cfg.MaxPerCredential {
+		return perCredential
 	}
 	if h.cfg.MaxPerKey > 0 && key != "" && h.perKey[key] >= h.cfg.MaxPerKey {
 		return perKey
