@@ -45,12 +45,17 @@ func (b *book) with(f func()) {
 	f()
 }
 
-// gate is a server that believes whoever names a credential in the path.
-func (s *site) gate(t *testing.T, ends map[string]time.Time) *site {
+// gate is a server that believes whoever names a credential in the path. Those of
+// left end so long after they are shown: a slow machine shows none that has ended.
+func (s *site) gate(t *testing.T, left map[string]time.Duration) *site {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, channel := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query().Get("channel")
-		s.Serve(w, r.WithContext(push.WithCredential(r.Context(), push.Credential{ID: id, Ends: ends[id]})), channel)
+		by := push.Credential{ID: id}
+		if d, ends := left[id]; ends {
+			by.Ends = time.Now().Add(d)
+		}
+		s.Serve(w, r.WithContext(push.WithCredential(r.Context(), by)), channel)
 	}))
 	t.Cleanup(func() { s.stop(); srv.Close() })
 	return &site{Hub: s.Hub, url: srv.URL + "/"}
@@ -79,7 +84,7 @@ func (c *talk) over() {
 
 func TestAStreamEndsWithItsCredential(t *testing.T) {
 	w := newWorld(t, 1)
-	s := w.site(t, patient).gate(t, map[string]time.Time{"short": time.Now().Add(3 * time.Second), "past": time.Now().Add(-time.Second)})
+	s := w.site(t, patient).gate(t, map[string]time.Duration{"short": time.Second, "past": -time.Second})
 	short, other := s.by("short"), s.by("other")
 	stays, _ := other.fresh(t, "a")
 	streams := []*stream{short.open(t, "a", ""), short.open(t, "a", "")}
