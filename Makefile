@@ -91,7 +91,7 @@ bench-relay: build
 test-peers: build setup
 	cd bench/peers && $(GO) test -count=1 -timeout 10m ./...
 
-## bench-peers: the same work by Waybill, and by Watermill and River; ARGS='--only relay|consume|queue'
+## bench-peers: the same work by Waybill, and by Watermill, River, Mercure and Centrifuge; ARGS='--only relay|consume|queue|push'
 bench-peers: build
 	cd bench/peers && $(GO) build -o ../../bin/bench-peers .
 	bin/bench-peers $(ARGS)

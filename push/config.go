@@ -1,6 +1,7 @@
 package push
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,15 +36,28 @@ type Config struct {
 
 	Heartbeat    time.Duration // between comments on a quiet connection, default 15 s
 	WriteTimeout time.Duration // for one write to a client, default 10 s
-	MaxLife      time.Duration // of a connection, the actual one is 80–100 % of it; default 1 h
-	Retry        time.Duration // reconnection delay suggested to clients, default 1 s
+	// MaxLife of a connection; the actual one is 80 to 100 % of it, or of what is
+	// left to its credential if that is less. Default 1 h.
+	MaxLife time.Duration
+	Retry   time.Duration // reconnection delay suggested to clients, default 1 s
+
+	// Left tells for how long each credential is good yet by which streams are
+	// open: 0 of one that is so no more, [Endless] of one without an end. It is
+	// asked every Recheck about each of them once, at most 500 at a time, within
+	// 10 s. While it fails, streams stay. nil: nobody is asked.
+	Left    func(ctx context.Context, ids []string) ([]time.Duration, error)
+	Recheck time.Duration // default 1 min
 
 	Watch time.Duration // between looks at the log's end and layout, default 5 s
 
 	MaxConnections int // in all, default 50000; beyond: 503
 	MaxPerChannel  int // connections per channel, default 1000; beyond: 429
+	// MaxPerCredential bounds the connections of one [Credential], so that a key
+	// in the wrong hands, or in a loop, leaves its owner's others room; default 500,
+	// beyond: 429.
+	MaxPerCredential int
 	// MaxPerKey bounds the connections that share what KeyOf returns, such as
-	// the caller's API key; both must be set to count.
+	// the caller's tenant; both must be set to count.
 	MaxPerKey int
 	KeyOf     func(*http.Request) string
 
@@ -72,9 +86,11 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.WriteTimeout, 10*time.Second)
 	setDefault(&c.MaxLife, time.Hour)
 	setDefault(&c.Retry, time.Second)
+	setDefault(&c.Recheck, time.Minute)
 	setDefault(&c.Watch, 5*time.Second)
 	setDefault(&c.MaxConnections, 50_000)
 	setDefault(&c.MaxPerChannel, 1000)
+	setDefault(&c.MaxPerCredential, 500)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -17,6 +17,8 @@ type conn struct {
 	until    time.Time
 	personal *cursor // set until the hub's own cursors are right for this client
 	warned   bool    // personal outlived a heartbeat
+	bearer   *bearer // nil without a credential
+	bearerAt int     // place in bearer.conns
 
 	wake   chan struct{} // holds one token when there is something to do; nil with a socket
 	socket *socket

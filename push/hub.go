@@ -28,6 +28,7 @@ type Hub struct {
 	open     sync.WaitGroup // connections
 	catching sync.WaitGroup // one for each socket whose client reads slowly
 
+	doubt     chan struct{} // holds one token when credentials are to be asked about
 	ready     chan struct{}
 	readyOnce sync.Once
 
@@ -36,6 +37,7 @@ type Hub struct {
 	wheel   wheel
 	total   int
 	perKey  map[string]int
+	bearers map[string]*bearer // by the credential's ID
 	closing bool
 }
 
@@ -51,7 +53,8 @@ func New(client Client, cfg Config) (*Hub, error) {
 	}
 	h := &Hub{
 		client: client, cfg: cfg, sealer: s, log: cfg.Logger,
-		ready: make(chan struct{}), perKey: map[string]int{}, writers: newWriters(),
+		ready: make(chan struct{}), doubt: make(chan struct{}, 1), writers: newWriters(),
+		perKey: map[string]int{}, bearers: map[string]*bearer{},
 	}
 	h.metrics, err = newMetrics(cfg.Registerer)
 	if err != nil {
@@ -85,6 +88,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.startWriters()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { h.turn(ctx); return nil })
+	g.Go(func() error { h.recheck(ctx); return nil })
 	g.Go(func() error { return h.read(ctx) })
 	err := g.Wait()
 	h.mu.Lock()
@@ -134,6 +138,7 @@ func (h *Hub) detach(c *conn) {
 	ch.conns = ch.conns[:end]
 	c.channel, c.personal = nil, nil
 	h.wheel.remove(c)
+	h.unbear(c)
 	if h.window != nil {
 		h.window.release(ch)
 	}

@@ -39,7 +39,7 @@ func (h *Hub) says(channel string, slot int, offset int64) {
 
 func (h *Hub) joined(t *testing.T, channel string, cur *cursor) (*conn, [][]byte) {
 	t.Helper()
-	c, opening, refused := h.join(channel, "", string(h.sealer.seal(nil, h.window.layout, cur)))
+	c, opening, refused := h.join(channel, "", string(h.sealer.seal(nil, h.window.layout, cur)), Credential{})
 	if refused != nil {
 		t.Fatal(refused.detail)
 	}

@@ -16,9 +16,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// BenchmarkIdleConnections tells what an idle connection costs over net/http.
+// BenchmarkIdleConnections tells what an idle connection costs over plain HTTP/1.
 // The clients' sockets are in the same process; they have no goroutines.
 func BenchmarkIdleConnections(b *testing.B) {
+	b.Run("events", func(b *testing.B) { measureIdle(b, "") })
+	b.Run("websocket", func(b *testing.B) {
+		measureIdle(b, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+	})
+}
+
+func measureIdle(b *testing.B, header string) {
 	const n = 5000
 	w := newWorld(b, 3)
 	s := w.site(b, nil)
@@ -26,7 +33,7 @@ func BenchmarkIdleConnections(b *testing.B) {
 		mem, routines := usage()
 		conns := make([]net.Conn, n)
 		for i := range conns {
-			conns[i] = subscribed(b, s, fmt.Sprintf("c%d", i))
+			conns[i] = subscribed(b, s, fmt.Sprintf("c%d", i), header)
 		}
 		memThen, routinesThen := usage()
 		b.ReportMetric(float64(memThen-mem)/n, "B/conn")
@@ -46,17 +53,17 @@ func usage() (mem uint64, routines int) {
 }
 
 // subscribed is a bare connection that has received the opening message.
-func subscribed(tb testing.TB, s *site, channel string) net.Conn {
+func subscribed(tb testing.TB, s *site, channel, header string) net.Conn {
 	var d net.Dialer
 	c, err := d.DialContext(tb.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(c, "GET /?channel=%s HTTP/1.1\r\nHost: x\r\n\r\n", channel); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /?channel=%s HTTP/1.1\r\nHost: x\r\n%s\r\n", channel, header); err != nil {
 		tb.Fatal(err)
 	}
 	var got [2048]byte
-	for n := 0; !bytes.Contains(got[:n], []byte("\nid: ")); {
+	for n := 0; !bytes.Contains(got[:n], []byte("\nid: ")) && !bytes.Contains(got[:n], []byte(`"id":`)); {
 		m, err := c.Read(got[n:])
 		if err != nil {
 			tb.Fatal(err)

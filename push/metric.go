@@ -11,6 +11,8 @@ type metrics struct {
 	connections prometheus.Gauge
 	delivered   prometheus.Counter
 	evictions   prometheus.Counter
+	outlived    prometheus.Counter
+	unchecked   prometheus.Counter
 	skipped     prometheus.Counter
 	duplicates  prometheus.Counter
 	restarts    prometheus.Counter
@@ -28,6 +30,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}),
 		delivered:  counter("messages_delivered_total", "Messages and heartbeats written to connections."),
 		evictions:  counter("evictions_total", "Connections ended because their client did not keep up."),
+		outlived:   counter("credentials_outlived_total", "Connections ended because the credential they were opened by was good no more."),
+		unchecked:  counter("credential_checks_failed_total", "Times the hub could not ask whether credentials of open connections are good yet."),
 		skipped:    counter("records_skipped_total", "Records skipped because their envelope or route failed."),
 		duplicates: counter("duplicates_dropped_total", "Records dropped because their id was read before."),
 		restarts:   counter("log_restarts_total", "Times the log had to be read from its tail again."),
@@ -58,7 +62,7 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 		return nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.connections, m.delivered, m.evictions, m.skipped, m.duplicates,
+		m.connections, m.delivered, m.evictions, m.outlived, m.unchecked, m.skipped, m.duplicates,
 		m.restarts, m.forgotten, m.resumes, m.refused, m.delay, m.lag,
 	} {
 		if err := reg.Register(c); err != nil {

@@ -17,14 +17,16 @@ import (
 // for. A client that brings the id of its last message, as Last-Event-ID or in the
 // query as last_event_id, continues behind it; else the stream opens with
 // [EventReady]. Refusals are problem details with Retry-After: 503 while the log
-// is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel
-// and MaxPerKey.
+// is not loaded, on shutdown and beyond MaxConnections, 429 beyond MaxPerChannel,
+// MaxPerCredential and MaxPerKey; 401, without it, for a credential that has ended.
+//
+// The stream ends with the credential of [WithCredential] at the latest.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, channel string) {
 	key := ""
 	if h.cfg.KeyOf != nil {
 		key = h.cfg.KeyOf(r)
 	}
-	c, opening, refused := h.join(channel, key, lastEventID(r))
+	c, opening, refused := h.join(channel, key, lastEventID(r), credentialOf(r.Context()))
 	if refused != nil {
 		h.refuse(w, r, refused)
 		return
@@ -70,34 +72,44 @@ type refusal struct {
 	bound  string
 	status int
 	detail string
-	after  int // seconds
+	after  int // seconds, 0 where waiting does not help
 }
 
 var (
-	notLoaded  = &refusal{"not_loaded", http.StatusServiceUnavailable, "The stream is starting or stopping.", 1}
-	tooMany    = &refusal{"connections", http.StatusServiceUnavailable, "This server holds as many streams as it can.", 5}
-	perChannel = &refusal{"channel", http.StatusTooManyRequests, "Too many streams of this channel are open.", 10}
-	perKey     = &refusal{"key", http.StatusTooManyRequests, "Too many streams of this caller are open.", 10}
+	notLoaded     = &refusal{"not_loaded", http.StatusServiceUnavailable, "The stream is starting or stopping.", 1}
+	tooMany       = &refusal{"connections", http.StatusServiceUnavailable, "This server holds as many streams as it can.", 5}
+	perChannel    = &refusal{"channel", http.StatusTooManyRequests, "Too many streams of this channel are open.", 10}
+	outlived      = &refusal{"credential", http.StatusUnauthorized, "The credential has ended: come with another.", 0}
+	perCredential = &refusal{"per_credential", http.StatusTooManyRequests, "Too many streams are open with this credential.", 10}
+	perKey        = &refusal{"key", http.StatusTooManyRequests, "Too many streams of this caller are open.", 10}
 )
 
 // join registers a connection and finds what it missed, both under one lock:
 // whatever is read from the log later is queued behind.
-func (h *Hub) join(channel, key, last string) (*conn, [][]byte, *refusal) {
+func (h *Hub) join(channel, key, last string, by Credential) (*conn, [][]byte, *refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if refused := h.admit(channel, key); refused != nil {
+	life := h.cfg.MaxLife
+	if !by.Ends.IsZero() {
+		life = min(life, time.Until(by.Ends))
+	}
+	if life <= 0 {
+		return nil, nil, outlived
+	}
+	if refused := h.admit(channel, key, by); refused != nil {
 		return nil, nil, refused
 	}
 	c := newConn(h.cfg.Buffer)
-	c.until = time.Now().Add(lifetime(h.cfg.MaxLife))
+	c.until = time.Now().Add(lifetime(life))
 	ch := h.window.channel(channel)
 	h.attach(c, ch)
+	h.bear(c, by)
 	h.count(key, 1)
 	h.open.Add(1)
 	return c, h.opening(c, ch, last), nil
 }
 
-func (h *Hub) admit(channel, key string) *refusal {
+func (h *Hub) admit(channel, key string, by Credential) *refusal {
 	if h.closing || h.window == nil {
 		return notLoaded
 	}
@@ -106,6 +118,9 @@ func (h *Hub) admit(channel, key string) *refusal {
 	}
 	if ch := h.window.channels[channel]; ch != nil && len(ch.conns) >= h.cfg.MaxPerChannel {
 		return perChannel
+	}
+	if b := h.bearers[by.ID]; b != nil && len(b.conns) >= h.cfg.MaxPerCredential {
+		return perCredential
 	}
 	if h.cfg.MaxPerKey > 0 && key != "" && h.perKey[key] >= h.cfg.MaxPerKey {
 		return perKey
@@ -197,7 +212,9 @@ func (h *Hub) refuse(w http.ResponseWriter, r *http.Request, why *refusal) {
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
-	header.Set("Retry-After", strconv.Itoa(why.after))
+	if why.after > 0 {
+		header.Set("Retry-After", strconv.Itoa(why.after))
+	}
 	w.WriteHeader(why.status)
 	err := json.NewEncoder(w).Encode(map[string]any{
 		"type": "about:blank", "title": http.StatusText(why.status),

@@ -4,7 +4,9 @@
 //   - relay: events from a table to a topic, beside Watermill's forwarder;
 //   - consume: handlers whose effects in Postgres happen once, beside
 //     Watermill's router;
-//   - queue: messages sent, worked on and settled, beside River.
+//   - queue: messages sent, worked on and settled, beside River;
+//   - push: streams that stay open, beside Mercure and Centrifuge (Centrifugo's
+//     library).
 //
 // For example:
 //
@@ -48,6 +50,7 @@ const (
 	onlyRelay   = "relay"
 	onlyConsume = "consume"
 	onlyQueue   = "queue"
+	onlyPush    = "push"
 )
 
 // report is what was compared; the rest is nil.
@@ -56,6 +59,7 @@ type report struct {
 	Relay   *relayComparison   `json:"relay,omitempty"`
 	Consume *consumeComparison `json:"consume,omitempty"`
 	Queue   *queueComparison   `json:"queue,omitempty"`
+	Push    *pushComparison    `json:"push,omitempty"`
 }
 
 // command measures, or plays one of the parts of a measurement.
@@ -107,6 +111,13 @@ func (s *settings) measure(ctx context.Context) (r report, err error) {
 		}
 		r.Queue = &got
 	}
+	if s.wanted(onlyPush) {
+		got, err := runPush(ctx, s.push)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", onlyPush, err)
+		}
+		r.Push = &got
+	}
 	return r, nil
 }
 
@@ -120,6 +131,9 @@ func (r report) print(out io.Writer) error {
 	}
 	if r.Queue != nil {
 		tables = append(tables, r.Queue)
+	}
+	if r.Push != nil {
+		tables = append(tables, r.Push)
 	}
 	for i, t := range tables {
 		if i > 0 {

@@ -122,7 +122,7 @@ func TestEveryQueueGivesEachMessageOnce(t *testing.T) {
 
 func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	for _, args := range [][]string{
-		{"--only", "nothing"}, {"--events", "0"}, {"--rounds", "0"}, {"--batch", "1001"}, {"--workers", "0"}, {"more"},
+		{"--only", "nothing"}, {"--events", "0"}, {"--rounds", "0"}, {"--batch", "1001"}, {"--workers", "0"}, {"--connections", "0"}, {"more"},
 	} {
 		var out bytes.Buffer
 		if err := command(t.Context(), args, &out); err == nil || out.Len() > 0 {

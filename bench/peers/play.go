@@ -33,6 +33,10 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 		return consumeWaybill(ctx, rest[0])
 	case part == consumeWatermillPart:
 		return consumeWatermill(ctx, rest[0])
+	case part == mercurePart:
+		return serveMercure(ctx, rest[0])
+	case part == centrifugePart:
+		return serveCentrifuge(ctx, rest[0])
 	case part == queueWaybillPart:
 		return playQueue(ctx, rest[0], out, newWaybillQueue)
 	case part == queueRiverPart:

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -30,6 +29,7 @@ const (
 // crowd is all the readers. Each has a goroutine, a small buffer and its own
 // channel.
 type crowd struct {
+	server  Server
 	conns   []net.Conn
 	readers sync.WaitGroup
 	round   atomic.Pointer[round]
@@ -46,12 +46,12 @@ type round struct {
 	all   bool
 }
 
-func gather(ctx context.Context, address string, n int) (*crowd, error) {
-	c := &crowd{conns: make([]net.Conn, n)}
+func gather(ctx context.Context, s Server, n int) (*crowd, error) {
+	c := &crowd{server: s, conns: make([]net.Conn, n)}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(dialing)
 	for i := range n {
-		g.Go(func() error { return c.join(gctx, address, i) })
+		g.Go(func() error { return c.join(gctx, i) })
 	}
 	if err := g.Wait(); err != nil {
 		c.close()
@@ -60,17 +60,17 @@ func gather(ctx context.Context, address string, n int) (*crowd, error) {
 	return c, nil
 }
 
-func (c *crowd) join(ctx context.Context, address string, i int) error {
+func (c *crowd) join(ctx context.Context, i int) error {
 	d := net.Dialer{Timeout: patience}
 	if runtime.GOOS == "linux" { // all of 127/8 is there
 		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
 	}
-	conn, err := d.DialContext(ctx, "tcp", address)
+	conn, err := d.DialContext(ctx, "tcp", c.server.Address())
 	if err != nil {
 		return fmt.Errorf("connection %d: %w", i+1, err)
 	}
 	c.conns[i] = conn
-	if _, err := fmt.Fprintf(conn, "GET /?channel=%s HTTP/1.1\r\nHost: bench\r\n\r\n", channelOf(i)); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: bench\r\n\r\n", c.server.Path(channelOf(i))); err != nil {
 		return err
 	}
 	rd := bufio.NewReaderSize(conn, 1024)
@@ -80,7 +80,7 @@ func (c *crowd) join(ctx context.Context, address string, i int) error {
 		if err != nil {
 			return fmt.Errorf("connection %d is not opened: %w", i+1, err)
 		}
-		open = bytes.HasPrefix(l, []byte("id: "))
+		open = c.server.Opened(l)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	c.readers.Go(func() { c.read(i, rd) })
@@ -148,7 +148,7 @@ func (c *crowd) await(ctx context.Context, r *round, n int) error {
 	end := time.Now().Add(patience)
 	for r.got.Load() < int64(n) && time.Now().Before(end) {
 		if failed := c.failed.Load(); failed != nil {
-			return fmt.Errorf("an event was not taken by the broker: %w", *failed)
+			return fmt.Errorf("an event was not taken: %w", *failed)
 		}
 		select {
 		case <-ctx.Done():
@@ -168,7 +168,7 @@ func (r *round) waits() (all []time.Duration) {
 	return all
 }
 
-func (c *crowd) produced(_ *kgo.Record, err error) {
+func (c *crowd) sent(err error) {
 	if err != nil {
 		c.failed.CompareAndSwap(nil, &err)
 	}

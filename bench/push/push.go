@@ -13,8 +13,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/bench/stat"
 )
@@ -59,22 +57,18 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, e.Close(ctx)) }()
-	topic := e.Name()
-	if err := e.Declare(ctx, topic); err != nil {
-		return Result{}, err
-	}
 	cfg.Progress("start the server")
-	s, err := startServer(ctx, cfg, e, topic)
+	s, err := StartWaybill(ctx, cfg.Connections, cfg.Engines.Program, e)
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	cl, err := e.Broker.Client(kgo.ProducerLinger(0), kgo.DefaultProduceTopic(topic))
-	if err != nil {
-		return Result{}, err
-	}
-	defer cl.Close()
-	r := &run{cfg: cfg, server: s, client: cl, res: &Result{
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	return Measure(ctx, cfg, s)
+}
+
+// Measure has the crowd follow a server. Of cfg, Engines is not used.
+func Measure(ctx context.Context, cfg Config, s Server) (Result, error) {
+	r := &run{cfg: cfg, server: s, res: &Result{
 		Name: "push", Connections: cfg.Connections, Rate: cfg.Rate, Cores: runtime.NumCPU(),
 	}}
 	if err := r.measure(ctx); err != nil {
@@ -85,26 +79,25 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 
 type run struct {
 	cfg    Config
-	server *server
-	client *kgo.Client
+	server Server
 	crowd  *crowd
 	res    *Result
 }
 
 func (r *run) measure(ctx context.Context) error {
-	before, err := r.server.usage(ctx)
+	before, err := r.server.Usage(ctx)
 	if err != nil {
 		return err
 	}
 	r.cfg.Progress(fmt.Sprintf("open %d connections", r.cfg.Connections))
 	began := time.Now()
-	r.crowd, err = gather(ctx, r.server.address, r.cfg.Connections)
+	r.crowd, err = gather(ctx, r.server, r.cfg.Connections)
 	if err != nil {
 		return err
 	}
 	defer r.crowd.close()
 	r.res.ConnectS = time.Since(began).Seconds()
-	after, err := r.server.usage(ctx)
+	after, err := r.server.Usage(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +110,7 @@ func (r *run) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	r.res.CPU = r.server.process.Usage().CPU
+	r.res.CPU = r.server.CPU()
 	return nil
 }
 
@@ -136,9 +129,9 @@ func (r *run) targeted(ctx context.Context) error {
 			time.Sleep(wait)
 		}
 		// A large prime step: neighbours in time are not neighbours on a spoke.
-		rec := record(channelOf(i*7919%r.cfg.Connections), i, r.cfg.Body)
+		channel := channelOf(i * 7919 % r.cfg.Connections)
 		round.sent[i].Store(int64(time.Since(round.base)))
-		r.client.Produce(ctx, rec, r.crowd.produced)
+		r.server.Send(ctx, channel, i, r.cfg.Body, r.crowd.sent)
 	}
 	took := time.Since(began)
 	if err := r.crowd.await(ctx, round, events); err != nil {
@@ -158,7 +151,7 @@ func (r *run) everybody(ctx context.Context) error {
 		r.cfg.Progress(fmt.Sprintf("an event for everybody, %d of %d", i+1, r.cfg.Broadcasts))
 		round := r.crowd.expectAll(r.cfg.Connections)
 		began := time.Now()
-		r.client.Produce(ctx, record(everybody, 0, r.cfg.Body), r.crowd.produced)
+		r.server.Send(ctx, Everybody, 0, r.cfg.Body, r.crowd.sent)
 		if err := r.crowd.await(ctx, round, r.cfg.Connections); err != nil {
 			return err
 		}

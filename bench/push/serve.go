@@ -1,24 +1,17 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/waybillhq/waybill/bench/child"
 	"github.com/waybillhq/waybill/bench/engine"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/push"
@@ -27,9 +20,6 @@ import (
 // ServeCommand, under `waybill bench`, is the server that is measured.
 const ServeCommand = "push-server"
 
-// everybody is the tenant of an event for all channels.
-const everybody = "everybody"
-
 func channelOf(i int) string { return "c" + strconv.Itoa(i) }
 
 // record is event n for a channel.
@@ -37,7 +27,7 @@ func record(channel string, n, body int) *kgo.Record {
 	env := event.Envelope{
 		ID: event.NewID(), Source: "/bench", Type: "bench.Moved", Subject: channel, Time: time.Now(), Tenant: channel, Sequence: 1,
 	}
-	rec := &kgo.Record{Key: []byte(channel), Value: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, n, strings.Repeat("x", body))}
+	rec := &kgo.Record{Key: []byte(channel), Value: Payload(n, body)}
 	env.Headers(func(name, value string) {
 		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
 	})
@@ -62,35 +52,10 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /usage", usage)
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) { hub.Serve(w, r, r.URL.Query().Get("channel")) })
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	streams := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hub.Serve(w, r, r.URL.Query().Get("channel")) })
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return hub.Run(gctx) })
-	g.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-gctx.Done()
-		return srv.Close()
-	})
-	g.Go(func() error {
-		select {
-		case <-hub.Ready():
-			return os.WriteFile(cfg.Ready, []byte(l.Addr().String()), 0o600)
-		case <-gctx.Done():
-			return nil
-		}
-	})
+	g.Go(func() error { return ServeReady(gctx, streams, hub.Ready(), cfg.Ready) })
 	return g.Wait()
 }
 
@@ -106,7 +71,7 @@ func routeTo(n int) push.Route {
 			return nil, err
 		}
 		m := push.Message{Event: "moved", Data: line}
-		if env.Tenant != everybody {
+		if env.Tenant != Everybody {
 			return []push.Delivery{{Channel: env.Tenant, Message: m}}, nil
 		}
 		out := make([]push.Delivery, n)
@@ -117,82 +82,45 @@ func routeTo(n int) push.Route {
 	}
 }
 
-// figures is what the server costs just now.
-type figures struct {
-	Memory     float64 `json:"memory"` // bytes of heap and stacks
-	RSS        float64 `json:"rss"`    // bytes
-	Goroutines float64 `json:"goroutines"`
+// Waybill is our own server with its broker.
+type Waybill struct {
+	*Process
+	client *kgo.Client
 }
 
-func usage(w http.ResponseWriter, _ *http.Request) {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	_ = json.NewEncoder(w).Encode(figures{
-		float64(m.HeapAlloc + m.StackInuse), child.UsageOf(os.Getpid()).RSS * 1e6, float64(runtime.NumGoroutine()),
-	})
-}
-
-// server is the child.
-type server struct {
-	process *child.Process
-	address string
-	dir     string
-}
-
-func startServer(ctx context.Context, cfg Config, e *engine.Engines, topic string) (_ *server, err error) {
-	s := &server{}
-	if s.dir, err = os.MkdirTemp("", "waybill-bench-push-"); err != nil {
+// StartWaybill starts the server on a broker, with a topic of its own.
+func StartWaybill(ctx context.Context, connections int, program string, e *engine.Engines) (*Waybill, error) {
+	topic := e.Name()
+	if err := e.Declare(ctx, topic); err != nil {
 		return nil, err
 	}
-	ready := filepath.Join(s.dir, "address")
-	s.process, err = child.Start(ctx, "the push server", cfg.Engines.Program, []string{
-		"bench", ServeCommand, "--topic", topic, "--connections", strconv.Itoa(cfg.Connections), "--ready", ready,
+	p, err := Start(ctx, "the push server", program, func(ready string) []string {
+		return []string{"bench", ServeCommand, "--topic", topic, "--connections", strconv.Itoa(connections), "--ready", ready}
 	}, e.Env())
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
+		return nil, err
 	}
-	if err := s.await(ctx, ready); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
-}
-
-func (s *server) await(ctx context.Context, path string) error {
-	for end := time.Now().Add(patience); ; {
-		b, err := os.ReadFile(path)
-		if err == nil && len(b) > 0 {
-			s.address = string(b)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.process.Done():
-			return s.process.Ended()
-		case <-time.After(5 * time.Millisecond):
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("the push server was not ready within %s: %s", patience, s.process.Said())
-		}
-	}
-}
-
-func (s *server) usage(ctx context.Context) (f figures, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/usage", nil)
+	cl, err := e.Broker.Client(kgo.ProducerLinger(0), kgo.DefaultProduceTopic(topic))
 	if err != nil {
-		return f, err
+		_ = p.Stop()
+		return nil, err
 	}
-	req.Close = true
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return f, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return f, json.NewDecoder(res.Body).Decode(&f)
+	return &Waybill{p, cl}, nil
 }
 
-func (s *server) stop() error {
-	return errors.Join(s.process.Stop(), os.RemoveAll(s.dir))
+// Stop ends the server.
+func (w *Waybill) Stop() error {
+	w.client.Close()
+	return w.Process.Stop()
+}
+
+// Path implements [Server].
+func (w *Waybill) Path(channel string) string { return "/?channel=" + channel }
+
+// Opened implements [Server].
+func (w *Waybill) Opened(line []byte) bool { return bytes.HasPrefix(line, []byte("id: ")) }
+
+// Send implements [Server]: it produces to the topic.
+func (w *Waybill) Send(ctx context.Context, channel string, n, body int, done func(error)) {
+	w.client.Produce(ctx, record(channel, n, body), func(_ *kgo.Record, err error) { done(err) })
 }

@@ -98,7 +98,8 @@ func (a *App) startRelay(ctx context.Context) error {
 
 // startAPI serves HTTP: the product's API, its pages and the live streams.
 func (a *App) startAPI(ctx context.Context, p *product) error {
-	directory := tenants.New(a.engines.db, tenants.Config{})
+	var hub *push.Hub // is there before anybody can ask for a key's end
+	directory := tenants.New(a.engines.db, tenants.Config{Changed: func() { hub.Recheck() }})
 	if err := a.seedDemo(ctx, directory); err != nil {
 		return err
 	}
@@ -107,6 +108,7 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		Topics: notify.Topics(), LatestTopics: notify.LatestTopics(), Route: a.timed(notify.Route(p.decoder), delays), Key: p.pushKey,
 		// One merchant's streams, its customers' included, leave room for others'.
 		KeyOf: func(r *http.Request) string { return event.Tenant(r.Context()) }, MaxPerKey: 10_000,
+		Left:   directory.Left,
 		Logger: a.log, Registerer: a.metrics,
 	})
 	if err != nil {

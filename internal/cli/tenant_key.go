@@ -124,7 +124,7 @@ func newTenantKeyRevoke() *cobra.Command {
 			if err := d.RevokeKey(ctx, tenant, id); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; streams it opened end with their life, an hour at most\n", id)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked; it ends within half a minute everywhere, and streams it opened within a minute\n", id)
 			return err
 		})
 	}

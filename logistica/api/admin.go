@@ -53,7 +53,7 @@ func (s *service) adminRoutes() {
 	route(s, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: at + "/{id}/keys/{key}", Metadata: only,
 		DefaultStatus: http.StatusNoContent, Summary: "Revoke an API key", Errors: []int{401, 403, 404, 429, 503},
-		Description: "It ends within half a minute everywhere; streams it opened end with their life, an hour at most. To revoke one twice is no error.",
+		Description: "It ends within half a minute everywhere, and streams it opened within a minute. To revoke one twice is no error.",
 	}, s.revokeKey)
 }
 

@@ -8,9 +8,8 @@
 // what belongs to another tenant answers exactly as what does not exist. Bodies,
 // times and the number of requests at work are bounded.
 //
-// Limits: it speaks plain HTTP; TLS is for the proxy before it. A stream that
-// was opened with a key stays open when the key is revoked, until the stream's
-// own end.
+// Limits: it speaks plain HTTP; TLS is for the proxy before it. When the key ends
+// that a stream was opened with, ending the stream is [Streams]' to do.
 package api
 
 import (
@@ -43,7 +42,8 @@ type Counts interface {
 }
 
 // Streams delivers the messages of a channel to one client until it leaves. The
-// request's context acts for the channel's tenant.
+// request's context acts for the channel's tenant, and carries what the stream ends
+// with: see [push.WithCredential].
 type Streams interface {
 	Serve(w http.ResponseWriter, r *http.Request, channel string)
 }

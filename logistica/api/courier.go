@@ -49,7 +49,7 @@ func (s *service) courierChannel(ctx context.Context, r *http.Request) (followed
 	if refused != nil {
 		return followed{}, refused
 	}
-	return followed{"courier/" + courierOf(acting).String(), tenants.Platform}, nil
+	return followed{"courier/" + courierOf(acting).String(), tenants.Platform, credentialOf(tenantOf(acting))}, nil
 }
 
 // CourierSelf is a courier as they see themselves.

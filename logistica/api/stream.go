@@ -10,12 +10,14 @@ import (
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/logistica/tenants"
+	"github.com/waybillhq/waybill/push"
 )
 
-// followed is a channel and whose it is.
+// followed is a channel, whose it is, and what its stream ends with.
 type followed struct {
 	channel string
 	tenant  uuid.UUID
+	by      push.Credential // nothing of a public one
 }
 
 // resolve finds the channel that a request may follow.
@@ -57,7 +59,8 @@ func (s *service) stream(path string, find resolve, op *huma.Operation) {
 			problem(http.StatusBadRequest, "A stream is asked for without a body.").write(w, r)
 			return
 		}
-		s.Streams.Serve(w, r.WithContext(event.WithTenant(r.Context(), f.tenant.String())), f.channel)
+		ctx := push.WithCredential(event.WithTenant(r.Context(), f.tenant.String()), f.by)
+		s.Streams.Serve(w, r.WithContext(ctx), f.channel)
 	})
 	op.Method, op.Path = http.MethodGet, path
 	op.Responses = map[string]*huma.Response{"200": {
@@ -84,8 +87,8 @@ func (s *service) tenantChannel(ctx context.Context, r *http.Request) (followed,
 	if refused != nil {
 		return followed{}, refused
 	}
-	id := tenantOf(acting).ID
-	return followed{notify.TenantChannel(id), id}, nil
+	t := tenantOf(acting)
+	return followed{notify.TenantChannel(t.ID), t.ID, credentialOf(t)}, nil
 }
 
 func (s *service) orderChannel(ctx context.Context, r *http.Request) (followed, *Problem) {
@@ -97,5 +100,9 @@ func (s *service) orderChannel(ctx context.Context, r *http.Request) (followed, 
 	if err != nil {
 		return followed{}, s.problemOf(ctx, err)
 	}
-	return followed{notify.OrderChannel(t.OrderID), t.Tenant}, nil
+	return followed{channel: notify.OrderChannel(t.OrderID), tenant: t.Tenant}, nil
+}
+
+func credentialOf(t tenants.Tenant) push.Credential {
+	return push.Credential{ID: t.Credential, Ends: t.Ends}
 }

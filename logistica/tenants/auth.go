@@ -71,9 +71,10 @@ func (d *Directory) find(ctx context.Context, hash [32]byte) (t Tenant, left tim
 		(t.ID == Platform) == (t.Scope == Merchant):
 		return Tenant{}, 0, ErrUnauthenticated
 	}
-	left = d.keys.life
+	t.Credential, left = hex.EncodeToString(hash[:]), d.keys.life
 	if seconds != nil {
-		left = min(left, time.Duration(*seconds*float64(time.Second)))
+		rest := time.Duration(*seconds * float64(time.Second))
+		t.Ends, left = d.keys.now().Add(rest), min(left, rest)
 	}
 	return t, left, nil
 }
@@ -134,6 +135,7 @@ func (d *Directory) RevokeKey(ctx context.Context, tenant, id uuid.UUID) error {
 		return fmt.Errorf("revoke key %s: %w", id, err)
 	}
 	d.keys.drop([32]byte(hash))
+	d.changed()
 	return nil
 }
 

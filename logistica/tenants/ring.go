@@ -132,5 +132,6 @@ func (d *Directory) Rotate(ctx context.Context, tenant, id uuid.UUID, grace time
 		return Issued{}, fmt.Errorf("rotate key %s: %w", id, err)
 	}
 	d.keys.drop([32]byte(hash)) // what is remembered knows no end
+	d.changed()
 	return out, nil
 }

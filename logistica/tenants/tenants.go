@@ -5,8 +5,9 @@
 //
 // Limits: an answer is remembered for [Config.CacheFor], so a key revoked by
 // another process works here that much longer at most; in the process that
-// revokes it, it ends at once. A connection that was opened before, such as an
-// event stream, is not closed by a revocation. The end of a rotated key is kept
+// revokes it, it ends at once. What was opened with a key before, such as an event
+// stream, is for its keeper to end: [Directory.Left] tells when, [Config.Changed]
+// when to ask. The end of a rotated key is kept
 // with it, and holds everywhere to the second, but for processes that remembered
 // the key before it was rotated.
 package tenants
@@ -42,6 +43,11 @@ type Tenant struct {
 	Name    string
 	Scope   Scope     // of the key
 	Courier uuid.UUID // whom a key of scope courier names; nil for the others
+
+	// Credential tells the key that was presented from others, for
+	// [Directory.Left]. It opens nothing.
+	Credential string
+	Ends       time.Time // of that key; zero where it has no end yet
 }
 
 // Errors; compare with errors.Is.
@@ -61,6 +67,9 @@ type Config struct {
 	// MaxLookups bounds the keys that are looked up in the database at the same
 	// time, 64 if zero: guesses must not keep it from work.
 	MaxLookups int
+	// Changed is called when a key was revoked or rotated here: who keeps open what
+	// keys opened may ask [Directory.Left]. It must not wait.
+	Changed func()
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
 }
@@ -72,6 +81,7 @@ type Directory struct {
 	names *cache[uuid.UUID, string]
 
 	lookups chan struct{}
+	changed func()
 }
 
 // New makes a directory on a migrated database.
@@ -88,12 +98,15 @@ func New(pool *pgxpool.Pool, cfg Config) *Directory {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Changed == nil {
+		cfg.Changed = func() {}
+	}
 	return &Directory{
 		pool:  pool,
 		keys:  newCache[[32]byte, Tenant](cfg.CacheSize, cfg.CacheFor, cfg.Now),
 		names: newCache[uuid.UUID, string](cfg.CacheSize, cfg.CacheFor, cfg.Now),
 
-		lookups: make(chan struct{}, cfg.MaxLookups),
+		lookups: make(chan struct{}, cfg.MaxLookups), changed: cfg.Changed,
 	}
 }
 

@@ -1,14 +1,18 @@
-// Reads a stream of Server-Sent Events with fetch, which unlike EventSource can
-// send an Authorization header, and keeps reading: it comes back after any
-// interruption with the id of the last message and goes on there.
+// Follows a stream of events and keeps following it: after any interruption it
+// comes back with the id of the last message and goes on there. It reads
+// Server-Sent Events with fetch, which unlike EventSource can send an
+// Authorization header, or a WebSocket.
 
 /**
  * @typedef {{id: string, event: string, data: any}} Message
  * `data` is parsed JSON, or the text if it is none.
  *
  * @param {object} o
- * @param {string} o.url
- * @param {object | (() => object | Promise<object>)} [o.headers] a function is asked before every attempt
+ * @param {string} o.url of the stream, for either transport http: or https:
+ * @param {"sse" | "websocket"} [o.transport] where a WebSocket cannot be opened the stream is
+ *   asked for as Server-Sent Events, which also says why
+ * @param {object | (() => object | Promise<object>)} [o.headers] a function is asked before every attempt;
+ *   over a WebSocket only a bearer token in Authorization goes along
  * @param {(m: Message) => void} o.onEvent
  * @param {(kind: "ready" | "reset") => void} [o.onReset] load a snapshot now and merge by sequence:
  *   "ready" at the beginning, "reset" when messages are missing
@@ -17,11 +21,13 @@
  * @param {string} [o.lastEventId] where an earlier stream ended
  * @param {number} [o.silence] milliseconds without a byte after which the connection counts as dead
  * @param {number} [o.maxDelay] the longest wait between attempts, in milliseconds
- * @returns {Promise<void>} resolves when the signal aborts, rejects when the server refuses for good
+ * @returns {Promise<void>} resolves when the signal aborts, rejects with Refused when the server
+ *   refuses for good: the key has ended, or opens nothing here
  */
 export async function subscribe(o) {
   const s = { ...defaults, ...o, lastId: o.lastEventId ?? "", retry: 1000, failures: 0, seen: new Recent(1024) };
   const stopped = () => s.signal?.aborted ?? false;
+  const unwatch = watchNetwork(s);
   try {
     while (!stopped()) {
       s.onState("connecting");
@@ -33,14 +39,15 @@ export async function subscribe(o) {
       }
       if (stopped()) break;
       s.onState("waiting");
-      await sleep(Math.max(wait, delay(s)), s.signal);
+      await nap(s, wait, Math.max(wait, delay(s)));
     }
   } finally {
+    unwatch();
     s.onState("closed");
   }
 }
 
-const defaults = { headers: {}, onReset() {}, onState() {}, silence: 45_000, maxDelay: 30_000 };
+const defaults = { transport: "sse", headers: {}, onReset() {}, onState() {}, silence: 45_000, maxDelay: 30_000 };
 
 /** The server will give the same answer next time. */
 export class Refused extends Error {
@@ -51,12 +58,36 @@ export class Refused extends Error {
   }
 }
 
+// watchNetwork ends a wait when the network is back or somebody looks at the page
+// again. A connection from before the network went is given up: it may be of
+// another one, and would be dead without saying so.
+function watchNetwork(s) {
+  let away = false;
+  const offline = () => (away = true);
+  const online = () => {
+    if (away) s.drop?.();
+    away = false;
+    s.wake?.();
+  };
+  const page = globalThis.document; // a worker has none, and a server not even the network's events
+  const look = () => page.hidden || s.wake?.();
+  globalThis.addEventListener?.("offline", offline);
+  globalThis.addEventListener?.("online", online);
+  page?.addEventListener("visibilitychange", look);
+  return () => {
+    globalThis.removeEventListener?.("offline", offline);
+    globalThis.removeEventListener?.("online", online);
+    page?.removeEventListener("visibilitychange", look);
+  };
+}
+
 // connect reads one connection to its end and returns how long the server asked
 // to wait at least, in milliseconds.
 async function connect(s) {
   const attempt = new AbortController();
   const abort = () => attempt.abort();
   s.signal?.addEventListener("abort", abort);
+  s.drop = abort;
   let watchdog = setTimeout(abort, s.silence);
   const alive = () => {
     clearTimeout(watchdog);
@@ -65,18 +96,89 @@ async function connect(s) {
   try {
     s.failures++;
     const own = typeof s.headers === "function" ? await s.headers() : s.headers;
-    const headers = { Accept: "text/event-stream", ...own };
-    if (s.lastId) headers["Last-Event-ID"] = s.lastId;
-    const res = await fetch(s.url, { headers, signal: attempt.signal, cache: "no-store" });
-    if (!res.ok) return refusal(res);
-    s.onState("open");
-    await read(s, res.body, alive);
-    return 0;
+    if (s.transport === "websocket" && (await talk(s, own, attempt.signal, alive))) return 0;
+    if (attempt.signal.aborted) return 0;
+    return await listen(s, own, attempt.signal, alive);
   } finally {
     clearTimeout(watchdog);
+    s.drop = undefined;
     s.signal?.removeEventListener("abort", abort);
     attempt.abort(); // an answer that was not read to its end holds a connection
   }
+}
+
+// listen reads an event stream.
+async function listen(s, own, signal, alive) {
+  const headers = { Accept: "text/event-stream", ...own };
+  if (s.lastId) headers["Last-Event-ID"] = s.lastId;
+  const res = await fetch(s.url, { headers, signal, cache: "no-store" });
+  if (!res.ok) return refusal(res);
+  s.onState("open");
+  await read(s, res.body, alive);
+  return 0;
+}
+
+// talk reads a WebSocket to its end. It returns false where none was opened: why,
+// a browser tells nobody.
+function talk(s, own, signal, alive) {
+  return new Promise((resolve) => {
+    let ws;
+    let opened = signal.aborted;
+    const done = () => {
+      signal.removeEventListener("abort", done);
+      if (ws) {
+        ws.onopen = ws.onmessage = ws.onclose = null; // what still comes, the next connection brings
+        ws.close();
+      }
+      resolve(opened);
+    };
+    if (opened) return done();
+    try {
+      ws = new WebSocket(address(s), protocols(own));
+    } catch {
+      return done(); // a key that cannot be a protocol's name
+    }
+    signal.addEventListener("abort", done);
+    ws.onopen = () => {
+      opened = true;
+      alive();
+      s.onState("open");
+    };
+    ws.onmessage = ({ data }) => {
+      alive();
+      s.failures = 0;
+      if (!hear(s, data)) done();
+    };
+    ws.onclose = done;
+  });
+}
+
+function address(s) {
+  const url = new URL(s.url, globalThis.location?.href);
+  url.protocol = url.protocol.replace("http", "ws");
+  if (s.lastId) url.searchParams.set("last_event_id", s.lastId);
+  return url;
+}
+
+// protocols names what is spoken, and the key: a browser sends no headers with a
+// WebSocket.
+function protocols(headers) {
+  const key = /^bearer +(.+)$/i.exec(new Headers(headers).get("Authorization") ?? "")?.[1];
+  return key ? ["waybill.v1", "bearer." + key] : ["waybill.v1"];
+}
+
+// hear takes in one message of a WebSocket; false of what is none of the hub's.
+function hear(s, text) {
+  let m;
+  try {
+    m = JSON.parse(text);
+  } catch {
+    return false;
+  }
+  if (m.retry !== undefined) s.retry = m.retry;
+  if (m.id !== undefined) s.lastId = m.id;
+  if (m.data !== undefined) take(s, { id: s.lastId, event: m.event ?? "message", data: m.data });
+  return true;
 }
 
 function refusal(res) {
@@ -86,7 +188,7 @@ function refusal(res) {
 }
 
 async function read(s, body, alive) {
-  const parser = new Parser((message) => take(s, message), (ms) => (s.retry = ms));
+  const parser = new Parser((m) => take(s, { ...m, data: parse(m.data) }), (ms) => (s.retry = ms));
   parser.lastId = s.lastId;
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -100,16 +202,15 @@ async function read(s, body, alive) {
   }
 }
 
-function take(s, message) {
-  s.lastId = message.id;
+function take(s, { id, event, data }) {
+  s.lastId = id;
   try {
-    if (message.event === "ready" || message.event === "reset") {
-      s.onReset(message.event);
+    if (event === "ready" || event === "reset") {
+      s.onReset(event);
       return;
     }
-    const data = parse(message.data);
-    if (data?.id && !s.seen.add(`${message.event} ${data.id}`)) return;
-    s.onEvent({ id: message.id, event: message.event, data });
+    if (data?.id && !s.seen.add(`${event} ${data.id}`)) return;
+    s.onEvent({ id, event, data });
   } catch (err) {
     // The page's fault must not end the stream, nor stay hidden.
     queueMicrotask(() => { throw err; });
@@ -145,16 +246,23 @@ function delay(s) {
   return most * (0.5 + Math.random() / 2);
 }
 
-function sleep(ms, signal) {
+// nap waits; s.wake shortens that to what the server asked for.
+function nap(s, least, most) {
+  const begun = Date.now();
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
+      s.wake = undefined;
+      s.signal?.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done);
-    if (signal?.aborted) done();
+    let timer = setTimeout(done, most);
+    s.wake = () => {
+      clearTimeout(timer);
+      timer = setTimeout(done, Math.max(0, begun + least - Date.now()));
+    };
+    s.signal?.addEventListener("abort", done);
+    if (s.signal?.aborted) done();
   });
 }
 
