@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
-	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/logistica/analytics"
@@ -62,18 +61,6 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 		return a.startQueues(ctx, p)
 	}
 	return fmt.Errorf("unknown role %q", role)
-}
-
-// startAnalytics keeps the read models.
-func (a *App) startAnalytics(ctx context.Context, p *product) error {
-	model := analytics.New(a.engines.db)
-	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
-		consumer.Config{
-			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(),
-		})
-	model.Subscribe(g)
-	a.stack.run(ctx, RoleAnalytics, g.Run)
-	return a.follow(ctx, g, RoleAnalytics)
 }
 
 // startRelay carries the outbox to the log and keeps its tables in days.

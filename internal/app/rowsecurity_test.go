@@ -3,6 +3,7 @@ package app
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/pgtest"
+	"github.com/waybillhq/waybill/projection"
 )
 
 // tenantsByOtherNames are tables of tenants whose column is not called tenant.
@@ -40,6 +42,9 @@ func TestEveryTableOfTenantsIsWalledOrSaysWhyNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := consumer.EnsureDays(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if err := projection.NewLog(db, projection.LogConfig{}).EnsureDays(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := db.Query(t.Context(), `SELECT n.nspname || '.' || c.relname AS name, c.relrowsecurity, c.relforcerowsecurity,

@@ -1,0 +1,55 @@
+package analytics
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// CourierHour is how long couriers did what in an hour, all of them together.
+type CourierHour struct {
+	Hour                              time.Time // its beginning, UTC
+	Available, Reserved, Busy, Paused time.Duration
+}
+
+// CourierHours lists the hours of [from, to) in which a courier was on duty, up
+// to now: what they are doing still counts until then.
+func (m *Model) CourierHours(ctx context.Context, from, to, now time.Time) ([]CourierHour, error) {
+	type row struct {
+		Hour  time.Time
+		State string
+		Ms    int64
+	}
+	rows, err := read(ctx, m, All(), "couriers' hours", pgx.RowToStructByPos[row], `SELECT h AT TIME ZONE 'UTC', state, sum(ms)::bigint FROM (
+			SELECT hour AS h, state, ms FROM analytics.courier_hours WHERE hour >= $1 AND hour < $2
+			UNION ALL
+			SELECT h, state, analytics.ms(greatest(since, h), least(h + interval '1 hour', $3))
+			FROM analytics.courier_duty, generate_series($1::timestamptz, $2::timestamptz - interval '1 microsecond', interval '1 hour') AS h
+			WHERE state <> 'OFFLINE' AND since < least(h + interval '1 hour', $3) AND h < $3
+		) spent GROUP BY 1, 2 ORDER BY 1`, from, to, now)
+	return gather(rows, func(r row) (time.Time, string, int64) { return r.Hour, r.State, r.Ms }), err
+}
+
+// gather makes an hour's states one value. The rows are sorted by hour.
+func gather[R any](rows []R, of func(R) (time.Time, string, int64)) (out []CourierHour) {
+	for _, r := range rows {
+		hour, state, ms := of(r)
+		if len(out) == 0 || !out[len(out)-1].Hour.Equal(hour) {
+			out = append(out, CourierHour{Hour: hour})
+		}
+		h, d := &out[len(out)-1], time.Duration(ms)*time.Millisecond
+		switch state {
+		case "AVAILABLE":
+			h.Available += d
+		case "RESERVED":
+			h.Reserved += d
+		case "BUSY":
+			h.Busy += d
+		case "PAUSED":
+			h.Paused += d
+		}
+	}
+	return slices.DeleteFunc(out, func(h CourierHour) bool { return h.Available+h.Reserved+h.Busy+h.Paused == 0 })
+}
