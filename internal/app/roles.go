@@ -105,8 +105,9 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	a.stack.run(ctx, "telemetry", telemetry.Run)
+	figures := analytics.New(a.engines.db)
 	handler, err := api.New(api.Deps{
-		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Orders: store, Directory: directory, Counts: figures, Analytics: figures, Streams: hub,
 		Tenants: directory, Keys: directory,
 		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
 		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),

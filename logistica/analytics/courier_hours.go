@@ -25,7 +25,7 @@ func (m *Model) CourierHours(ctx context.Context, from, to, now time.Time) ([]Co
 	rows, err := read(ctx, m, All(), "couriers' hours", pgx.RowToStructByPos[row], `SELECT h AT TIME ZONE 'UTC', state, sum(ms)::bigint FROM (
 			SELECT hour AS h, state, ms FROM analytics.courier_hours WHERE hour >= $1 AND hour < $2
 			UNION ALL
-			SELECT h, state, analytics.ms(greatest(since, h), least(h + interval '1 hour', $3))
+			SELECT h, state, (floor(extract(epoch FROM least(h + interval '1 hour', $3)) * 1000) - floor(extract(epoch FROM greatest(since, h)) * 1000))::bigint
 			FROM analytics.courier_duty, generate_series($1::timestamptz, $2::timestamptz - interval '1 microsecond', interval '1 hour') AS h
 			WHERE state <> 'OFFLINE' AND since < least(h + interval '1 hour', $3) AND h < $3
 		) spent GROUP BY 1, 2 ORDER BY 1`, from, to, now)

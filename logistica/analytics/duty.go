@@ -84,7 +84,8 @@ func (d *delta) spend(state string, from, to time.Time) {
 		if end.After(to) {
 			end = to
 		}
-		d.time[dutyHour{hour, state}] += end.Sub(from).Milliseconds()
+		// Of whole milliseconds, so that the parts of a stretch add up to it.
+		d.time[dutyHour{hour, state}] += end.UnixMilli() - from.UnixMilli()
 		from = end
 	}
 }

@@ -173,7 +173,7 @@ func modelSpent(fs []fact, hour time.Time, state string, now time.Time) (sum tim
 			to = end
 		}
 		if s.state == state && from.Before(to) {
-			sum += to.Sub(from).Truncate(time.Millisecond)
+			sum += time.Duration(to.UnixMilli()-from.UnixMilli()) * time.Millisecond
 		}
 	}
 	open := map[uuid.UUID]stretch{}

@@ -85,7 +85,7 @@ func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.C
 	b := &bed{pool: pool, directory: tenants.New(pool, tenants.Config{}), model: analytics.New(pool)}
 	deps := api.Deps{
 		Orders:    orders.New(pool, outbox.New(contracts.All(), outbox.Config{}), orders.Config{}),
-		Directory: b.directory, Counts: b.model, Streams: echo{}, Tenants: b.directory, Keys: b.directory,
+		Directory: b.directory, Counts: b.model, Analytics: b.model, Streams: echo{}, Tenants: b.directory, Keys: b.directory,
 		Ready:      []api.Check{{Name: "database", Ask: pool.Ping}},
 		Registerer: reg, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 		Logger: slog.New(slog.DiscardHandler),

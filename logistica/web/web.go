@@ -1,6 +1,6 @@
 // Package web serves the pages of the delivery product: the merchant's desk at
 // /, the customer's public tracking page at /track/{token}, the courier's page at
-// /courier and the panel of faults at /faults.
+// /courier, the panel of faults at /faults and the figures at /analytics.
 //
 // Promise: everything a page needs comes from this program. No other host is
 // asked for anything, nothing is built, and the policy sent with each page
@@ -24,7 +24,7 @@ import (
 var embedded embed.FS
 
 // Register adds the pages' routes to mux. It takes only GET / (exactly),
-// GET /track/{token}, GET /courier, GET /faults and GET /assets/, so the API may
+// GET /track/{token}, GET /courier, GET /faults, GET /analytics and GET /assets/, so the API may
 // own the rest.
 func Register(mux *http.ServeMux) error {
 	site, err := load()
@@ -35,6 +35,7 @@ func Register(mux *http.ServeMux) error {
 	mux.Handle("GET /track/{token}", site.page("track.html"))
 	mux.Handle("GET /courier", site.page("courier.html"))
 	mux.Handle("GET /faults", site.page("faults.html"))
+	mux.Handle("GET /analytics", site.page("analytics.html"))
 	mux.Handle("GET /assets/{path...}", site.assets())
 	return nil
 }
