@@ -6,7 +6,7 @@ import { html, useEffect, useId, useRef, useState } from "./lib.js";
 import { useLanguage } from "./i18n.js";
 import { stretches, ticks } from "./chart-scale.js";
 
-const height = 190, top = 10, bottom = 24, right = 8;
+const height = 190, top = 10, bottom = 24, right = 22;
 const ink = height - top - bottom;
 
 export function Chart({ id, title, why, head, kind, unit, points, series, format }) {
@@ -60,7 +60,7 @@ function Plot({ title, kind, unit, points, series, format }) {
       onKeyDown=${onKey} onBlur=${() => setAt(null)} onPointerMove=${onMove} onPointerDown=${onMove} onPointerLeave=${() => setAt(null)}>
     ${width > 0 && html`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">
       ${marks.map((m) => html`<g key=${m}><line class="grid" x1=${left} x2=${width - right} y1=${y(m)} y2=${y(m)} /><text class="axis" x=${left - 8} y=${y(m) + 4} text-anchor="end">${format(m)}</text></g>`)}
-      ${dates(points, slot).map((i) => html`<text key=${i} class="axis" x=${x(i)} y=${height - 6} text-anchor=${anchor(x(i), left, width)}>${points[i].short}</text>`)}
+      ${dates(points, slot).map((i) => html`<text key=${i} class="axis" x=${x(i)} y=${height - 6} text-anchor="middle">${points[i].short}</text>`)}
       ${here !== null && html`<line class="cursor" x1=${x(here)} x2=${x(here)} y1=${top} y2=${top + ink} />`}
       ${series.map((s, n) => html`<g key=${s.name} class="tone-${s.tone}">${kind === "bars"
         ? bars(points.map((p) => p.values[n]), x, y, slot, here) : line(points.map((p) => p.values[n]), x, y, here)}</g>`)}
@@ -73,11 +73,9 @@ function Plot({ title, kind, unit, points, series, format }) {
 
 const value = (t, format, v) => (v === null || v === undefined ? t("fig.none") : format(v));
 
-const anchor = (at, left, width) => (at < left + 16 ? "start" : at > width - 24 ? "end" : "middle");
-
 // dates are the points whose time is written: as many as there is room for.
 function dates(points, slot) {
-  const each = Math.max(1, Math.ceil(64 / slot));
+  const each = Math.max(1, Math.ceil(70 / slot));
   return points.map((_, i) => i).filter((i) => (points.length - 1 - i) % each === 0);
 }
 
