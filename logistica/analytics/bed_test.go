@@ -76,12 +76,20 @@ func said(t testing.TB, tenant uuid.UUID, at time.Time, data event.Data) project
 	if err != nil {
 		t.Fatal(err)
 	}
+	var v any
+	if _, err := c.Schema.Decode(value, &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Schema.EncodeJSON(v)
+	if err != nil {
+		t.Fatal(err)
+	}
 	env := c.Envelope(event.WithTenant(t.Context(), tenant.String()), data, at)
 	key := fnv.New32a()
 	_, _ = key.Write([]byte(env.Subject))
 	return projection.Event{
 		Envelope: env, Position: event.Position{Topic: c.Topic, Partition: int32(key.Sum32() % partitions)},
-		Value: value, Data: []byte(`{}`),
+		Value: value, Data: text,
 	}
 }
 

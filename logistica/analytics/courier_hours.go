@@ -29,17 +29,20 @@ func (m *Model) CourierHours(ctx context.Context, from, to, now time.Time) ([]Co
 			FROM analytics.courier_duty, generate_series($1::timestamptz, $2::timestamptz - interval '1 microsecond', interval '1 hour') AS h
 			WHERE state <> 'OFFLINE' AND since < least(h + interval '1 hour', $3) AND h < $3
 		) spent GROUP BY 1, 2 ORDER BY 1`, from, to, now)
-	return gather(rows, func(r row) (time.Time, string, int64) { return r.Hour, r.State, r.Ms }), err
+	return Spent(rows, func(r row) (time.Time, string, time.Duration) {
+		return r.Hour, r.State, time.Duration(r.Ms) * time.Millisecond
+	}), err
 }
 
-// gather makes an hour's states one value. The rows are sorted by hour.
-func gather[R any](rows []R, of func(R) (time.Time, string, int64)) (out []CourierHour) {
+// Spent makes each hour's states one value, and leaves out hours without any.
+// The rows are sorted by hour.
+func Spent[R any](rows []R, of func(R) (hour time.Time, state string, spent time.Duration)) (out []CourierHour) {
 	for _, r := range rows {
-		hour, state, ms := of(r)
+		hour, state, d := of(r)
 		if len(out) == 0 || !out[len(out)-1].Hour.Equal(hour) {
 			out = append(out, CourierHour{Hour: hour})
 		}
-		h, d := &out[len(out)-1], time.Duration(ms)*time.Millisecond
+		h := &out[len(out)-1]
 		switch state {
 		case "AVAILABLE":
 			h.Available += d

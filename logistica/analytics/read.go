@@ -21,6 +21,14 @@ func Of(tenant uuid.UUID) Scope { return Scope{&tenant} }
 // All is those of all merchants together: an administrator's.
 func All() Scope { return Scope{} }
 
+// Tenant is the one merchant of the scope, if it is one.
+func (s Scope) Tenant() (id uuid.UUID, one bool) {
+	if s.tenant == nil {
+		return uuid.Nil, false
+	}
+	return *s.tenant, true
+}
+
 // Minute is how many orders were created in a minute.
 type Minute struct {
 	At      time.Time // its beginning, UTC
