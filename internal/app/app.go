@@ -17,6 +17,7 @@ import (
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
 	"github.com/waybillhq/waybill/logistica/faults"
+	"github.com/waybillhq/waybill/projection/clickhouse"
 	"github.com/waybillhq/waybill/queue"
 )
 
@@ -58,6 +59,8 @@ type App struct {
 	demoKey  string
 	signals  *queue.Signals // made by the first role that needs them
 	faults   *faults.Flags  // likewise
+
+	clickhouse *clickhouse.Store // likewise; nil where analytics are in Postgres
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

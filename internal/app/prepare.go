@@ -93,7 +93,7 @@ func allTables() []pg.Migration {
 // partition and move along later: no reason not to start.
 func (a *App) ensureDays(ctx context.Context) error {
 	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db),
-		projection.NewLog(a.engines.db, projection.LogConfig{Logger: a.log}).EnsureDays(ctx, time.Now()))
+		a.eventLog().EnsureDays(ctx, time.Now()))
 	if err != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "partitions of today are not there yet", "error", err)
 	}

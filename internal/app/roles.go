@@ -15,7 +15,6 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/internal/config"
-	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/notify"
@@ -105,7 +104,10 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	a.stack.run(ctx, "telemetry", telemetry.Run)
-	figures := analytics.New(a.engines.db)
+	figures, err := a.figures()
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Deps{
 		Orders: store, Directory: directory, Counts: figures, Analytics: figures, Streams: hub,
 		Tenants: directory, Keys: directory,
