@@ -60,10 +60,11 @@ type Result struct {
 	Copy   float64 `json:"limit_events_per_s"`
 	VsCopy float64 `json:"ratio"`
 
-	CPU         *float64 `json:"cpu_s"`          // of this process, while it kept them
-	PostgresCPU *float64 `json:"postgres_cpu_s"` // of the sessions it used meanwhile, where they are on this machine
-	CopyCPU     *float64 `json:"copy_cpu_s"`     // of the session that copied
-	Peak        *float64 `json:"rss_mb"`         // of this process
+	CPU         *float64 `json:"cpu_s"`           // of this process, while it kept them
+	PostgresCPU *float64 `json:"postgres_cpu_s"`  // of the sessions it used meanwhile, where they are on this machine
+	CopyCPU     *float64 `json:"copy_cpu_s"`      // of the session that copied
+	Peak        *float64 `json:"rss_mb"`          // of this process
+	BytesEach   float64  `json:"bytes_per_event"` // of the log, its index included
 	Lost        int64    `json:"lost"`
 	Duplicates  int64    `json:"duplicates"` // of figures: more than were told
 	Postgres    string   `json:"postgres"`

@@ -25,6 +25,12 @@ func (r *run) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var bytes float64
+	err = r.db.QueryRow(ctx, `SELECT sum(pg_total_relation_size(inhrelid))::float8 FROM pg_inherits WHERE inhparent = 'analytics.events'::regclass`).Scan(&bytes)
+	if err != nil {
+		return err
+	}
+	r.res.BytesEach = bytes / float64(max(1, logged))
 	r.res.Lost = r.res.Events - logged
 	for _, n := range []int64{delivered, entered, counted} {
 		if n < r.res.Orders {
