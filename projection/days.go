@@ -128,5 +128,5 @@ func (l *Log) pruneDefault(ctx context.Context, first time.Time) (n int64, err e
 type operating struct{ *pgxpool.Pool }
 
 func (o operating) Begin(ctx context.Context) (pgx.Tx, error) {
-	return o.Pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin; set local waybill.operator = 'on'"})
+	return o.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin; set local waybill.operator = 'on'"})
 }

@@ -109,14 +109,6 @@ func (b *bed) write(ctx context.Context, crash bool, es ...projection.Event) err
 	return err
 }
 
-// drawer is a rapid.T or a testing.T.
-type drawer interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-	Context() context.Context
-}
-
 var platform = tenants.Platform
 
 func moved(order uuid.UUID, version int64, from, to contracts.OrderState) contracts.OrderStatusChanged {

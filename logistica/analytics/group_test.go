@@ -25,10 +25,7 @@ import (
 )
 
 // told decodes the events of a story, which know their bodies themselves.
-type told struct {
-	plain
-	json map[string][]byte
-}
+type told struct{ json map[string][]byte }
 
 func (d told) DecodeAny(_ context.Context, value []byte) (registry.Info, []byte, error) {
 	return registry.Info{}, d.json[string(value)], nil

@@ -186,7 +186,7 @@ func (b *figuresBed) order(tenant uuid.UUID, at time.Time, r *rand.Rand, promise
 // day fills the last day: lunch and dinner for each merchant, and couriers.
 func (b *figuresBed) day(merchants ...uuid.UUID) {
 	b.t.Helper()
-	r := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // a made-up day
+	r := rand.New(rand.NewPCG(7, 7))
 	var es []projection.Event
 	for m, tenant := range merchants {
 		for ago := 25 * time.Hour; ago > time.Minute; ago -= time.Duration(4+7*m+r.IntN(9)) * time.Minute {
