@@ -21,7 +21,7 @@ KAFKA_KILLS ?= 30
 AGAIN ?= 0
 GOTEST = $(BIN)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
-.PHONY: test-sagas up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
+.PHONY: test-sagas up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop test-clickhouse fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
 
 ## up: build and start everything in one process, data in $(DIR)
 up: build
@@ -77,6 +77,12 @@ test-interop:
 	@test/interop/setup.sh >/dev/null
 	WAYBILL_INTEROP=required $(GO) test -count=1 -timeout 10m ./test/interop/
 	test/kafka/kafka.sh env WAYBILL_INTEROP=required $(GO) test -count=1 -timeout 10m ./test/interop/
+
+## test-clickhouse: analytics on ClickHouse's own engine, as PyPI has it
+test-clickhouse:
+	@test/setup.sh interop
+	@test/clickhouse/setup.sh >/dev/null
+	WAYBILL_CLICKHOUSE=required $(GO) test -count=1 -timeout 10m ./projection/clickhouse/ ./logistica/analytics/
 
 ## bench: create→seen at 100 and 500 orders a second
 bench: build

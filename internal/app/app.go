@@ -18,6 +18,7 @@ import (
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/lag"
 	"github.com/waybillhq/waybill/logistica/faults"
+	"github.com/waybillhq/waybill/projection/clickhouse"
 	"github.com/waybillhq/waybill/queue"
 )
 
@@ -62,6 +63,8 @@ type App struct {
 	faults   *faults.Flags    // likewise
 	hooks    *hooks           // likewise
 	groups   *consumer.Places // likewise
+
+	clickhouse *clickhouse.Store // likewise; nil where analytics are in Postgres
 }
 
 // Up brings up the engines that cfg leaves to us and then every role, with the

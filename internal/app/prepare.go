@@ -27,6 +27,7 @@ import (
 	"github.com/waybillhq/waybill/outbox"
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
+	"github.com/waybillhq/waybill/projection"
 	"github.com/waybillhq/waybill/queue"
 	"github.com/waybillhq/waybill/registry"
 	"github.com/waybillhq/waybill/saga"
@@ -84,7 +85,7 @@ func allTables() []pg.Migration {
 	return []pg.Migration{
 		incident.Migration(), webhook.Migration(), alert.Migration(), tables.Migration(), consumer.Migrations(), queue.Migration(), secretMigration(),
 		saga.Migration(), tenants.Migration(), orders.Migration(), couriers.Migration(), billing.Migration(), dispatch.Migration(),
-		tracking.Migration(), faults.Migration(), analytics.Migration(),
+		tracking.Migration(), faults.Migration(), projection.Migration(), analytics.Migration(),
 	}
 }
 
@@ -92,7 +93,8 @@ func allTables() []pg.Migration {
 // be just now, as while a backup holds its locks, events go to the default
 // partition and move along later: no reason not to start.
 func (a *App) ensureDays(ctx context.Context) error {
-	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db), webhook.EnsureDays(ctx, a.engines.db))
+	err := errors.Join(tables.EnsureDays(ctx, a.engines.db, time.Now()), consumer.EnsureDays(ctx, a.engines.db),
+		webhook.EnsureDays(ctx, a.engines.db), a.eventLog().EnsureDays(ctx, time.Now()))
 	if err != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "partitions of today are not there yet", "error", err)
 	}

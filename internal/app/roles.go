@@ -13,10 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/waybillhq/waybill/broker"
-	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/internal/config"
-	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/couriers"
 	"github.com/waybillhq/waybill/logistica/notify"
@@ -66,18 +64,6 @@ func (a *App) startRole(ctx context.Context, role string, p *product) error {
 	return fmt.Errorf("unknown role %q", role)
 }
 
-// startAnalytics keeps the read models.
-func (a *App) startAnalytics(ctx context.Context, p *product) error {
-	model := analytics.New(a.engines.db)
-	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder},
-		consumer.Config{
-			Group: RoleAnalytics, Metrics: a.metrics, Logger: a.log, Workers: analyticsWorkers(), Gather: gatherFor, Places: a.places(),
-		})
-	model.Subscribe(g)
-	a.stack.run(ctx, RoleAnalytics, g.Run)
-	return a.follow(ctx, g, RoleAnalytics)
-}
-
 // startRelay carries the outbox to the log and keeps its tables in days.
 func (a *App) startRelay(ctx context.Context) error {
 	r := relay.New(a.engines.db, a.engines.broker.Client, a.engines.registry,
@@ -123,8 +109,12 @@ func (a *App) startAPI(ctx context.Context, p *product) error {
 		return err
 	}
 	a.stack.run(ctx, "telemetry", telemetry.Run)
+	figures, err := a.figures()
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Deps{
-		Orders: store, Directory: directory, Counts: analytics.New(a.engines.db), Streams: hub,
+		Orders: store, Directory: directory, Counts: figures, Analytics: figures, Streams: hub,
 		Tenants: directory, Keys: directory,
 		Duty: duty, Fleet: duty, Jobs: store, Telemetry: telemetry, Couriers: cards{duty}, Reassigner: duty,
 		Positions: tracking.New(a.dbOf(RoleTracking), tracking.Config{}), Faults: a.faultFlags(ctx),

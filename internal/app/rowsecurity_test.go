@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,6 +13,7 @@ import (
 	"github.com/waybillhq/waybill/consumer"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/pgtest"
+	"github.com/waybillhq/waybill/projection"
 	"github.com/waybillhq/waybill/webhook"
 )
 
@@ -46,6 +48,9 @@ func TestEveryTableOfTenantsIsWalledOrSaysWhyNot(t *testing.T) {
 		if err := ensure(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := projection.NewLog(db, projection.LogConfig{}).EnsureDays(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
 	}
 	rows, err := db.Query(t.Context(), `SELECT n.nspname || '.' || c.relname AS name, c.relrowsecurity, c.relforcerowsecurity,
 			(SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,11 +20,6 @@ const (
 	poolConnections  = 24
 	otherConnections = 20
 )
-
-// analyticsWorkers is their number unless it follows the lag. Their handlers
-// are nothing but SQL: more at once would only take the processors from the
-// requests that people wait for.
-func analyticsWorkers() int { return 2 * runtime.NumCPU() }
 
 // checkScale refuses bounds for the workers of groups that no role of ours has:
 // nobody would keep to them.

@@ -16,7 +16,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchE2E(), newBenchRelay(), newBenchConsume(), newBenchBuffer(), newBenchLoad(), newBenchQueue(), newBenchFair(), newBenchPush(), newBenchWebhook(), newBenchNoMarks(), newBenchPushServer())
+	cmd.AddCommand(newBenchE2E(), newBenchRelay(), newBenchConsume(), newBenchAnalytics(), newBenchBuffer(), newBenchLoad(), newBenchQueue(), newBenchFair(), newBenchPush(), newBenchWebhook(), newBenchNoMarks(), newBenchPushServer())
 	return cmd
 }
 

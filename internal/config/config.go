@@ -62,6 +62,7 @@ type Config struct {
 	Lag            Lag
 	Alerts         Alerts
 	Scale          Scale
+	Analytics      Analytics
 	Sim            Sim // of `waybill up` alone
 }
 
@@ -128,6 +129,9 @@ func (c *Config) FromEnvironment() error {
 	}
 	if v := os.Getenv(EnvWebhookAllow); v != "" {
 		c.Webhooks.Allow = split(v)
+	}
+	if v := os.Getenv(EnvClickHouse); v != "" {
+		c.Analytics.ClickHouse.URL = v
 	}
 	if v := os.Getenv(EnvMetrics); v != "" {
 		c.MetricsListen = v
@@ -204,7 +208,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("outbox.max_wal of %d bytes: want at least 1MiB; a size has a unit, as in 8GiB", n))
 	}
 	errs = append(errs, c.Outbox.CheckRetention())
-	errs = append(errs, c.CDC.check(), c.Queue.check(), c.Webhooks.check(), c.API.check(), c.checkOperatorKey(), c.checkMonitor())
+	errs = append(errs, c.CDC.check(), c.Queue.check(), c.Webhooks.check(), c.API.check(), c.checkOperatorKey(), c.checkMonitor(), c.Analytics.check())
 	if (c.RegistryUser == "") != (c.RegistrySecret == "") {
 		errs = append(errs, errors.New("registry: want user and password, or neither: a registry of our own would let in whoever knows one of them"))
 	}

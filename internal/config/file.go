@@ -50,6 +50,8 @@ type file struct {
 	Lag         Lag      `yaml:"lag"`
 	Alerts      Alerts   `yaml:"alerts"`
 	Scale       Scale    `yaml:"scale"`
+
+	Analytics Analytics `yaml:"analytics"`
 }
 
 func (c *Config) fromFile(path string) error {
@@ -65,7 +67,7 @@ func (c *Config) fromFile(path string) error {
 	c.RegistryUser, c.RegistrySecret, c.RegistryBearer = in.Registry.User, in.Registry.Password, in.Registry.Bearer
 	c.MetricsListen, c.OperatorKey = in.Metrics.Listen, in.OperatorKey
 	c.API, c.Outbox, c.CDC, c.Queue, c.Webhooks = in.API, in.Outbox, in.CDC, in.Queue, in.Webhooks
-	c.Lag, c.Alerts, c.Scale = in.Lag, in.Alerts, in.Scale
+	c.Lag, c.Alerts, c.Scale, c.Analytics = in.Lag, in.Alerts, in.Scale, in.Analytics
 	if err := c.Outbox.checkRelay(); err != nil {
 		return err
 	}

@@ -1,14 +1,16 @@
-// Package analytics counts each merchant's orders by state: a read model built
-// from the events of orders, by the handlers of [Model].
+// Package analytics is what can be counted of deliveries: orders by state, by
+// minute and by hour, how long deliveries took and which came late, what the
+// platform billed, what couriers did with their time. Read models of events.
 //
-// Promise: once every event has been handled, the counts equal the table of
-// orders. The handlers rely on their caller for it: each event's effects must
-// commit once, together with the caller's record of having handled it, and the
-// events of an order must come in order. They do not hide a breach. An event
-// that comes twice or after a gap is an error of type *[OutOfOrder], and
-// nothing is counted.
+// Promise: each event counts once, however often it is delivered, in whatever
+// batches, and whatever the order in which the topics are read. A [Projector]
+// keeps the log of events and all tables in one transaction, and what the log
+// had is not counted again: a group that is reset reads everything and changes
+// nothing, and one that is reset after [Clear] makes the same tables anew.
 //
-// Limits: the counts lag behind the orders by as much as the consumer does.
+// Limits: figures lag behind the orders by as much as the consumer does. Times
+// are the events' own. What a merchant reads is theirs alone; couriers ride for
+// several, so how they spend their time is the platform's to see.
 package analytics
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/waybillhq/waybill/pg"
 )
 
-// Model is the read model. It is safe for concurrent use.
+// Model reads the tables. It is safe for concurrent use.
 type Model struct{ pool *pgxpool.Pool }
 
 // New makes the model on a migrated database.
@@ -49,14 +51,4 @@ func (m *Model) Counts(ctx context.Context, tenant uuid.UUID) (map[string]int64,
 		return nil, fmt.Errorf("read counts of orders: %w", err)
 	}
 	return counts, nil
-}
-
-// OutOfOrder is an event whose version does not follow the one before it.
-type OutOfOrder struct {
-	Order   uuid.UUID
-	Version int64 // of the event
-}
-
-func (e *OutOfOrder) Error() string {
-	return fmt.Sprintf("order %s: event of version %d does not follow the one counted before; it was delivered twice or after a gap", e.Order, e.Version)
 }

@@ -74,6 +74,7 @@ type Deps struct {
 	Tenants    Tenants                    // what /v1/admin/tenants lists and makes; nothing if nil
 	Keys       KeyRing                    // the API keys of /v1/keys and /v1/admin; nothing if nil
 	Faults     Faults                     // what /v1/faults sets; nothing if nil
+	Analytics  Analytics                  // what /v1/analytics tells; nothing if nil
 	Positions  Positions                  // where couriers are; without, nobody is shown any
 	Pages      func(*http.ServeMux) error // adds the pages' routes
 	Ready      []Check                    // what /readyz asks
@@ -193,6 +194,7 @@ func (s *service) routes() error {
 	s.streamRoutes()
 	s.courierRoutes()
 	s.faultRoutes()
+	s.analyticsRoutes()
 	s.keyRoutes()
 	s.adminRoutes()
 	s.operatorRoutes()

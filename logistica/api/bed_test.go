@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/twmb/avro"
 
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/analytics"
@@ -29,6 +31,7 @@ import (
 	"github.com/waybillhq/waybill/outbox/tables"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/pg/pgtest"
+	"github.com/waybillhq/waybill/projection"
 )
 
 // bed is the API on a real server and a real database.
@@ -73,7 +76,7 @@ func prepare(ctx context.Context, dsn string) error {
 		return err
 	}
 	defer pool.Close()
-	return pg.Migrate(ctx, pool, tables.Migration(), tenants.Migration(), orders.Migration(), analytics.Migration())
+	return pg.Migrate(ctx, pool, tables.Migration(), tenants.Migration(), orders.Migration(), projection.Migration(), analytics.Migration())
 }
 
 func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.Config)) *bed {
@@ -82,7 +85,7 @@ func newBedOn(t *testing.T, pool *pgxpool.Pool, change ...func(*api.Deps, *api.C
 	b := &bed{pool: pool, directory: tenants.New(pool, tenants.Config{}), model: analytics.New(pool)}
 	deps := api.Deps{
 		Orders:    orders.New(pool, outbox.New(contracts.All(), outbox.Config{}), orders.Config{}),
-		Directory: b.directory, Counts: b.model, Streams: echo{}, Tenants: b.directory, Keys: b.directory,
+		Directory: b.directory, Counts: b.model, Analytics: b.model, Streams: echo{}, Tenants: b.directory, Keys: b.directory,
 		Ready:      []api.Check{{Name: "database", Ask: pool.Ping}},
 		Registerer: reg, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
 		Logger: slog.New(slog.DiscardHandler),
@@ -229,10 +232,30 @@ func with(old, replacement string) string {
 // count runs an OrderCreated through the read model, as its consumer would.
 func (m merchant) count(t *testing.T, o api.Order) {
 	t.Helper()
-	e := event.Of[contracts.OrderCreated]{
-		Envelope: event.Envelope{Tenant: m.id.String()}, Data: contracts.OrderCreated{OrderID: o.ID, Version: 1},
+	m.hear(t, m.id, time.Now(), contracts.OrderCreated{OrderID: o.ID, Version: 1, Currency: "BRL"})
+}
+
+// plain decodes what was written by the reader's own schema.
+type plain struct{}
+
+func (plain) Decode(_ context.Context, value []byte, into any, reader *avro.Schema) error {
+	_, err := reader.Decode(value, into)
+	return err
+}
+
+// hear gives the read models an event of a tenant.
+func (b *bed) hear(t *testing.T, tenant uuid.UUID, at time.Time, data event.Data) {
+	t.Helper()
+	c := data.EventContract()
+	value, err := c.Schema.Encode(data)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err := pgx.BeginFunc(context.WithoutCancel(t.Context()), m.pool, func(tx pgx.Tx) error { return m.model.Created(t.Context(), tx, e) })
+	e := projection.Event{Envelope: c.Envelope(event.WithTenant(t.Context(), tenant.String()), data, at), Value: value, Data: []byte(`{}`)}
+	projector := analytics.NewProjector(projection.NewLog(b.pool, projection.LogConfig{}), plain{})
+	err = pgx.BeginFunc(context.WithoutCancel(t.Context()), b.pool, func(tx pgx.Tx) error {
+		return projector.Write(t.Context(), tx, []projection.Event{e})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

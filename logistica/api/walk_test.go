@@ -88,6 +88,12 @@ var walk = slices.Concat(webhookWalk, []stop{
 	{pattern: "PUT /v1/faults/{name}", body: `{"value":1}`, owner: "admin", shared: true},
 	{pattern: "DELETE /v1/faults/{name}", owner: "admin", shared: true},
 
+	{pattern: "GET /v1/analytics/orders", shared: true},
+	{pattern: "GET /v1/analytics/deliveries", shared: true},
+	{pattern: "GET /v1/analytics/fees", shared: true},
+	{pattern: "GET /v1/analytics/couriers", owner: "admin", shared: true},
+	{pattern: "GET /v1/analytics/tenants", owner: "admin", shared: true},
+
 	{pattern: "GET /v1/queues", shared: true},
 	{pattern: "POST /v1/queues", body: `{"name":"a-queue-of-mine"}`, shared: true},
 	{pattern: "GET /v1/queues/{queue}"},
@@ -130,6 +136,7 @@ var walk = slices.Concat(webhookWalk, []stop{
 	{pattern: "GET /courier", open: files},
 	{pattern: "GET /faults", open: files},
 	{pattern: "GET /webhooks", open: files},
+	{pattern: "GET /analytics", open: files},
 	{pattern: "GET /assets/{path...}", open: files},
 	{pattern: "GET /docs", open: files},
 	{pattern: "GET /docs/style.css", open: files},

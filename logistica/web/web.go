@@ -1,7 +1,7 @@
 // Package web serves the pages of the delivery product: the merchant's desk at
 // /, the customer's public tracking page at /track/{token}, the courier's page at
-// /courier, the merchant's webhooks at /webhooks and the panel of faults at
-// /faults.
+// /courier, the merchant's webhooks at /webhooks, its figures at /analytics and the
+// panel of faults at /faults.
 //
 // Promise: everything a page needs comes from this program. No other host is
 // asked for anything, nothing is built, and the policy sent with each page
@@ -25,8 +25,8 @@ import (
 var embedded embed.FS
 
 // Register adds the pages' routes to mux. It takes only GET / (exactly),
-// GET /track/{token}, GET /courier, GET /webhooks, GET /faults and GET /assets/, so
-// the API may own the rest.
+// /courier, the merchant's webhooks at /webhooks, its figures at /analytics and the
+// panel of faults at /faults.
 func Register(mux *http.ServeMux) error {
 	site, err := load()
 	if err != nil {
@@ -37,6 +37,7 @@ func Register(mux *http.ServeMux) error {
 	mux.Handle("GET /courier", site.page("courier.html"))
 	mux.Handle("GET /webhooks", site.page("webhooks.html"))
 	mux.Handle("GET /faults", site.page("faults.html"))
+	mux.Handle("GET /analytics", site.page("analytics.html"))
 	mux.Handle("GET /assets/{path...}", site.assets())
 	return nil
 }

@@ -192,7 +192,8 @@ func (b *book) checkReadModel() {
 // checkInbox: each event was claimed once by the group and none is parked.
 func (b *book) checkInbox() {
 	b.t.Helper()
-	claims := b.number(`SELECT count(*) FROM waybill.inbox WHERE group_name = 'analytics'`)
+	claims := b.number(`SELECT count(*) FROM waybill.inbox i JOIN waybill.outbox_events e ON e.id = i.event_id
+		WHERE i.group_name = 'analytics' AND e.topic = 'orders.events'`)
 	if claims != int64(len(b.ids)) {
 		b.t.Errorf("%d claims in the inbox, %d events", claims, len(b.ids))
 	}

@@ -134,7 +134,7 @@ function Header({ name, faults, connection, stats, onLeave }) {
   return html`<header class="top">
     <div class="top-id"><${Brand} /><h1>${name}</h1></div>
     <${Mean} stats=${stats} />
-    <div class="top-tools"><${Connection} state=${connection} /><a class="track-link" id="webhooks" href="/webhooks">${t("hook.link")}</a>${faults && html`<a class="track-link" id="faults" href="/faults">${t("fault.link")}</a>`}<${LanguageSwitch} />
+    <div class="top-tools"><${Connection} state=${connection} /><a class="track-link" id="figures" href="/analytics">${t("desk.figures")}</a><a class="track-link" id="webhooks" href="/webhooks">${t("hook.link")}</a>${faults && html`<a class="track-link" id="faults" href="/faults">${t("fault.link")}</a>`}<${LanguageSwitch} />
       <button type="button" class="quiet" onClick=${onLeave}>${t("key.leave")}</button></div>
   </header>`;
 }

@@ -7,6 +7,7 @@ export function formats(locale) {
   const short = date({ hour: "numeric", minute: "2-digit" });
   const dayClock = date({ day: "2-digit", month: "short", hour: "numeric", minute: "2-digit" });
   const daySeconds = date({ day: "2-digit", month: "short", hour: "numeric", minute: "2-digit", second: "2-digit" });
+  const day = date({ day: "2-digit", month: "short" });
   const full = date({ dateStyle: "medium", timeStyle: "long" });
   const fine = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
@@ -17,6 +18,7 @@ export function formats(locale) {
   return {
     clock: at(clock),
     short: at(short),
+    date: at(day),
     full: at(full),
     // soon leaves the day out where it is today's.
     soon: (value) => at(isToday(instant(value)) ? short : dayClock)(value),
