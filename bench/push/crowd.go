@@ -63,7 +63,7 @@ func gather(ctx context.Context, s Server, n int) (*crowd, error) {
 func (c *crowd) join(ctx context.Context, i int) error {
 	d := net.Dialer{Timeout: patience}
 	if runtime.GOOS == "linux" { // all of 127/8 is there
-		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
+		d.LocalAddr = c.from(i)
 	}
 	conn, err := d.DialContext(ctx, "tcp", c.server.Address())
 	if err != nil {
@@ -85,6 +85,14 @@ func (c *crowd) join(ctx context.Context, i int) error {
 	_ = conn.SetReadDeadline(time.Time{})
 	c.readers.Go(func() { c.read(i, rd) })
 	return nil
+}
+
+// from is an address with ports left for the i-th connection: another for each
+// server, so that measurements beside each other do not take each other's.
+func (c *crowd) from(i int) net.Addr {
+	_, text, _ := net.SplitHostPort(c.server.Address())
+	port, _ := strconv.Atoi(text) // a wrong one shows when it is dialled
+	return &net.TCPAddr{IP: net.IPv4(127, byte(1+port/256), byte(port), byte(1+i/perAddress))}
 }
 
 var number = []byte(`"n":`)
