@@ -7,6 +7,7 @@ import "time"
 // the streams in time: the pace rises by a quarter a second while somebody would
 // send more and there is room, and falls at once where events are late. A
 // merchant that is alone has the whole rate: its flood delays nobody but itself.
+// What it was carried at in time it keeps when another comes.
 //
 // A number that is set once would be too high for a small machine and too low
 // for a big one; and what an order costs depends on what the merchants'
@@ -17,6 +18,7 @@ type crowd struct {
 
 	pace   float64 // requests a second of each merchant
 	held   bool    // somebody would have sent more since the last look
+	let    int     // requests let in since then
 	looked time.Time
 	rests  time.Time // it does not rise before
 
@@ -32,6 +34,8 @@ const (
 	lookEvery = 250 * time.Millisecond
 	riseBy    = 1.06 // at each look
 	fallTo    = 0.7
+	fadeTo    = 0.98        // what a merchant alone does not use any more
+	ahead     = 1.25        // and of what it uses, so much more
 	restFor   = time.Second // what was let in before a fall must pass first
 	companyIn = 10 * time.Second
 	atOnce    = 25 // requests of one merchant in a crowd: a page asks for several
@@ -66,10 +70,14 @@ func (c *crowd) alone(merchant string, now time.Time) bool {
 // look judges how things went since the last look.
 func (c *crowd) look(now time.Time, alone bool) {
 	seen, held := c.delays.since(), c.held
-	c.looked, c.held = now, false
+	used := float64(c.let) / max(now.Sub(c.looked).Seconds(), lookEvery.Seconds())
+	c.looked, c.held, c.let = now, false, 0
 	switch {
-	case alone:
-		c.pace = c.assured // whoever comes next finds it quiet
+	case alone && !seen.tooMany():
+		if !seen.room() {
+			used = 0
+		}
+		c.pace = min(c.most, max(c.assured, c.pace*fadeTo, used*ahead))
 	case seen.tooMany():
 		c.pace, c.rests = max(c.assured, c.pace*fallTo), now.Add(restFor)
 	case held && seen.room() && now.After(c.rests):
