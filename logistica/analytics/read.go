@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,10 @@ import (
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/projection"
 )
+
+// ErrUnavailable is what keeps the figures, where that cannot be asked just now
+// and is not the program's own Postgres.
+var ErrUnavailable = errors.New("the figures cannot be read just now")
 
 // Scope is whose figures are read.
 type Scope struct{ tenant *uuid.UUID }

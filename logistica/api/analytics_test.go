@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/api"
 	"github.com/waybillhq/waybill/logistica/contracts"
 	"github.com/waybillhq/waybill/logistica/tenants"
@@ -156,5 +159,21 @@ func TestCouriersHoursAddUpToTheirTime(t *testing.T) {
 	// Busy since fifty minutes: it goes on while this is read.
 	if len(got.Hours) != 3 || free/10 != 2*minute || held/10 != 2*minute || busy < 50*minute || busy > 55*minute {
 		t.Errorf("available %d ms, reserved %d ms, busy %d ms: %+v", free, held, busy, got)
+	}
+}
+
+// away is ClickHouse while nobody answers.
+type away struct{ api.Analytics }
+
+func (away) Delivered(context.Context, analytics.Scope, time.Time, time.Time) (analytics.Deliveries, []analytics.DeliveryHour, error) {
+	return analytics.Deliveries{}, nil, fmt.Errorf("read deliveries: %w: connection refused to 10.0.0.7", analytics.ErrUnavailable)
+}
+
+func TestFiguresThatCannotBeReadSayToComeBackAndNoMore(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, func(d *api.Deps, _ *api.Config) { d.Analytics = away{d.Analytics} })
+	a := b.merchant(t, "Padaria").ask(t, "GET", "/v1/analytics/deliveries", "")
+	if a.status != http.StatusServiceUnavailable || strings.Contains(string(a.body), "10.0.0.7") {
+		t.Errorf("%d %s", a.status, a.body)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waybillhq/waybill/event"
+	"github.com/waybillhq/waybill/logistica/analytics"
 	"github.com/waybillhq/waybill/logistica/orders"
 	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/outbox"
@@ -165,7 +166,7 @@ func (s *service) problemOf(ctx context.Context, err error) *Problem {
 			"Events are not carried away as fast as they come. Nothing was done; send the same request again later, with the same Idempotency-Key.")
 		p.retryAfter = full.RetryAfter
 		return p
-	case errors.Is(err, tenants.ErrBusy):
+	case errors.Is(err, tenants.ErrBusy), errors.Is(err, analytics.ErrUnavailable):
 		return overloaded()
 	case errors.Is(err, tenants.ErrUnauthenticated):
 		return problem(http.StatusUnauthorized, "The API key is unknown or revoked.")

@@ -135,9 +135,19 @@ func TestAnEventThatClickHouseCannotKeepIsAtFaultItself(t *testing.T) {
 	}
 }
 
-func TestAURLThatCannotBeReadIsToldWithoutItsPassword(t *testing.T) {
+func TestNoErrorHasThePassword(t *testing.T) {
 	_, err := clickhouse.Open("clickhouse://waybill:geheim@%zz:9000/x", clickhouse.Config{})
 	if err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("%v", err)
+	}
+	for _, url := range []string{"http://waybill:geheim@127.0.0.1:1/x", "clickhouse://waybill:geheim@127.0.0.1:1/x"} {
+		s, err := clickhouse.Open(url, clickhouse.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Prepare(t.Context()); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s does not answer: %v", url, err)
+		}
+		_ = s.Close()
 	}
 }

@@ -117,7 +117,7 @@ func (m *Model) FeeDays(ctx context.Context, s analytics.Scope, from, to time.Ti
 func query[T any](ctx context.Context, m *Model, what string, read func(scan func(...any) error) (T, error), sql string, args ...any) ([]T, error) {
 	rows, err := m.conn.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
+		return nil, failed(ctx, what, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var out []T
@@ -129,7 +129,15 @@ func query[T any](ctx context.Context, m *Model, what string, read func(scan fun
 		out = append(out, r)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
+		return nil, failed(ctx, what, err)
 	}
 	return out, nil
+}
+
+// failed is ClickHouse's failure, unless the caller gave up.
+func failed(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	return fmt.Errorf("read %s: %w: %w", what, analytics.ErrUnavailable, err)
 }

@@ -56,10 +56,18 @@ export function Late({ deliveries, hours }) {
 export function Fees({ fees }) {
   const { t, f } = useLanguage();
   const currency = fees.at(-1)?.currency ?? "BRL"; // another one has no place on this axis
-  const points = fees.filter((d) => d.currency === currency)
-    .map((d) => ({ label: date(f, d.day), short: date(f, d.day), values: [d.net_centavos] }));
+  const of = new Map(fees.filter((d) => d.currency === currency).map((d) => [d.day, d.net_centavos]));
+  const points = daysOf([...of.keys()]).map((day) => ({ label: date(f, day), short: date(f, day), values: [of.get(day) ?? 0] }));
   return html`<${Chart} id="fees" title=${t("fig.fees")} why=${t("fig.fees.why")} head=${t("fig.day")} kind="bars" unit="money" points=${points}
     series=${[{ name: t("fig.fees"), tone: "go" }]} format=${(v) => f.money(v, currency)} />`;
+}
+
+// daysOf is every day from the first to the last: one without a fee is a day too.
+function daysOf(known) {
+  const out = [];
+  const last = known.at(-1);
+  for (let at = new Date(`${known[0]}T00:00:00Z`); known.length && out.at(-1) !== last; at.setUTCDate(at.getUTCDate() + 1)) out.push(at.toISOString().slice(0, 10));
+  return out;
 }
 
 // A date is a day, not a moment: at noon it is the same one in every near zone.
