@@ -13,13 +13,13 @@ KILLS ?= 30
 # machines that are shared are slow at times. What passed only then is told at the
 # end, to be mended. A data race is never run again, nor more than three failures.
 AGAIN ?= 0
-GOTEST = $(BIN)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+GOTEST = $(BIN)/gotestsum --format pkgname-and-test-fails --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 KAFKA_KILLS ?= 30
 # How often a test that fails runs again, alone, before it counts: CI sets 1, for
 # machines that are shared are slow at times. What passed only then is told at the
 # end, to be mended. A data race is never run again, nor more than three failures.
 AGAIN ?= 0
-GOTEST = $(BIN)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+GOTEST = $(BIN)/gotestsum --format pkgname-and-test-fails --hide-summary skipped --rerun-fails=$(AGAIN) --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
 .PHONY: test-sagas up build test lint bench bench-relay bench-peers schema-check demo-evolution e2e setup clean test-kafka test-kill test-ledger test-ledger-nightly test-failover test-peers test-interop test-clickhouse fuzz fuzz-brief fuzz-nightly generate fmt picture demo-saga demo-outage
 
