@@ -134,7 +134,7 @@ func (s *session) split(items []item, bad int, err error) [][]item {
 		return nil
 	case s.isOutage(err) && s.reach(p.ctx) != nil:
 		s.outage(err)
-		_ = s.persist(p, s.reach) // an error says that p is over, which is seen
+		s.outlast(items)
 		return nil
 	case pg.Conflict(err):
 		s.contended()
@@ -146,6 +146,25 @@ func (s *session) split(items []item, bad int, err error) [][]item {
 	parts := [][]item{items[:bad], items[bad : bad+1], items[bad+1:]}
 	return slices.DeleteFunc(parts, func(part []item) bool { return len(part) == 0 })
 }
+
+// outlast waits until the database answers, or one of the items' partitions is
+// given up: its next owner waits for this bundle to let it go.
+func (s *session) outlast(items []item) {
+	parts := make([]*partition, len(items))
+	for i, it := range items {
+		parts[i] = it.l.p
+	}
+	for n := 0; !anyOver(parts); n++ {
+		if s.reach(parts[0].ctx) == nil {
+			s.restored()
+			return
+		}
+		pause(parts[0].stop, min(backoff(outagePause, outageMax, n), overLook))
+	}
+}
+
+// overLook is how often it is looked whether a partition was given up.
+const overLook = 250 * time.Millisecond
 
 // commitAll tries items in one transaction. n of them are then done with; an
 // error was brought about by the one numbered bad, as far as that is known.

@@ -66,6 +66,9 @@ func (s *session) readable(a *attempted, items []item) []item {
 		case it.l == cut:
 		case err == nil:
 			out = append(out, it)
+		case ctx.Err() != nil: // one of the partitions is given up: that is no event's fault
+			cut = it.l
+			a.stuck[it.l] = 0
 		default:
 			cut = it.l
 			if len(out) == 0 || out[len(out)-1].l != it.l {

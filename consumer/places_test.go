@@ -2,8 +2,10 @@ package consumer
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,6 +38,31 @@ func TestGroupsShareTheirPlaces(t *testing.T) {
 			t.Errorf("%d handlers at once in %d places", peak.Load(), places)
 		}
 	}
+}
+
+// A handler that waits for something else holds up its own group only.
+func TestWhoHoldsAPlaceForLongHoldsUpNoOtherGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	shared := NewPlaces(1)
+	inside, done := make(chan struct{}), make(chan struct{})
+	t.Cleanup(sync.OnceFunc(func() { close(done) }))
+	var once sync.Once
+	slow := w.start(func(ctx context.Context, _ pgx.Tx, _ event.Of[moved]) error {
+		once.Do(func() { close(inside) })
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}, func(s *setup) {
+		s.cfg.Places, s.cfg.Group, s.cfg.Timeout, s.cfg.Drain = shared, w.group+"-slow", 5*time.Minute, 1
+	})
+	w.move("a")
+	<-inside
+	w.start(keep, func(s *setup) { s.cfg.Places = shared })
+	w.settled()
+	slow.end(t)
 }
 
 // A member that waits for a place is taken down in order.

@@ -10,9 +10,11 @@ import (
 const (
 	checkAtOnce  = 500              // credentials that are asked about together
 	checkTimeout = 10 * time.Second // for one question
-	// checkPause is the least between two rounds: whoever revokes in a loop asks
-	// no more of the database than that.
+	// checkPause is the least between two rounds, and checkShare how many times as
+	// long as the last round took: whoever revokes in a loop asks no more of the
+	// database than that, however many credentials there are.
 	checkPause = time.Second
+	checkShare = 10
 )
 
 // Recheck has the hub ask about the credentials of open streams now, and not
@@ -38,11 +40,12 @@ func (h *Hub) recheck(ctx context.Context) {
 		case <-t.C:
 		case <-h.doubt:
 		}
+		begun := time.Now()
 		h.checkAll(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(min(checkPause, h.cfg.Recheck)):
+		case <-time.After(min(max(checkPause, checkShare*time.Since(begun)), h.cfg.Recheck)):
 		}
 	}
 }

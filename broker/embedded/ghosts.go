@@ -55,33 +55,37 @@ func (g *ghosts) joins(c *conn, m membership) bool {
 		return true // it will be told its id
 	}
 	g.await(m)
-	g.mu.Lock()
 	defer g.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return false
 	}
+	if was := c.joining; was != nil && g.joining[*was] == c {
+		delete(g.joining, *was) // a client that asks again before it was answered
+	}
 	c.joining, c.joinBehind = &m, c.pending+1
 	g.joining[m] = c
 	return true
 }
 
-// await lets the end of the member's former connection be dealt with first.
+// await lets the end of the member's former connection be dealt with first. It
+// returns with the mutex held: an end that began between a look and the note of
+// the new join would meet that join.
 func (g *ghosts) await(m membership) {
 	g.mu.Lock()
-	f := g.leaving[m]
-	g.mu.Unlock()
-	if f == nil {
-		return
-	}
-	t := time.NewTimer(returnWithin)
-	defer t.Stop()
-	select {
-	case <-f.done:
-	case <-t.C:
-		f.cancel()
-		<-f.done
+	for g.leaving[m] != nil {
+		f := g.leaving[m]
+		g.mu.Unlock()
+		t := time.NewTimer(returnWithin)
+		select {
+		case <-f.done:
+		case <-t.C:
+			f.cancel()
+			<-f.done
+		}
+		t.Stop()
+		g.mu.Lock()
 	}
 }
 

@@ -95,3 +95,17 @@ func TestWhoIsCutOffWhileJoiningKeepsNoPartition(t *testing.T) {
 	eventually(t, "partitions are shared out anew", func() bool { return assigned.Load() > before })
 	round("after")
 }
+
+// A client that asks to join again before it was answered leaves nothing behind.
+func TestJoinsThatWereNotWaitedForAreForgotten(t *testing.T) {
+	g := newGhosts(nil)
+	c := &conn{}
+	for n := range 100 {
+		if !g.joins(c, membership{"readers", fmt.Sprint("member", n)}) {
+			t.Fatal("it may not join")
+		}
+	}
+	if len(g.joining) != 1 {
+		t.Errorf("%d joins are remembered of one connection", len(g.joining))
+	}
+}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 	"github.com/waybillhq/waybill/broker"
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/logistica/api"
+	"github.com/waybillhq/waybill/logistica/notify"
 	"github.com/waybillhq/waybill/push"
 )
 
@@ -28,11 +30,18 @@ func (a *App) timed(route push.Route, delays *api.Delays) push.Route {
 		if env.Time.After(a.started) {
 			took := time.Since(env.Time)
 			seen.Observe(took.Seconds())
-			delays.Add(took)
+			if tellsOfRoom(rec) {
+				delays.Add(took)
+			}
 		}
 		return route(ctx, rec, env)
 	}
 }
+
+// tellsOfRoom leaves out telemetry: a position's time is that of the courier's
+// device, which may be seconds old or wrong, and says nothing of us. Counted, it
+// would keep every merchant at what is assured.
+func tellsOfRoom(rec *kgo.Record) bool { return !slices.Contains(notify.LatestTopics(), rec.Topic) }
 
 // Stats is how things go, for the status line.
 type Stats struct {

@@ -62,15 +62,12 @@ func (g *Guard) CheckAddr(ap netip.AddrPort) error {
 	if addr.Zone() != "" {
 		return refuse("it has a zone")
 	}
-	for _, p := range g.cfg.Allow {
-		if contains(p, addr) {
-			return nil
-		}
-	}
-	for _, p := range g.cfg.Deny {
-		if contains(p, addr) {
-			return refuse("its network is denied by configuration")
-		}
+	allow, deny := narrowest(g.cfg.Allow, addr), narrowest(g.cfg.Deny, addr)
+	switch {
+	case allow >= 0 && allow >= deny:
+		return nil
+	case deny >= 0:
+		return refuse("its network is denied by configuration")
 	}
 	if why := notPublic(addr); why != "" {
 		return refuse("the address is not public: " + why)
@@ -97,19 +94,27 @@ func notPublic(addr netip.Addr) string {
 	return ""
 }
 
-func contains(p netip.Prefix, addr netip.Addr) bool {
+// plain is a network of IPv4 as such, however it is written.
+func plain(p netip.Prefix) netip.Prefix {
 	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
-		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+		return netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 	}
-	return p.Contains(addr)
+	return p
+}
+
+// narrowest is the length of the longest prefix that addr is in, -1 if it is in
+// none: who lets a network through may deny a part of it, and the other way round.
+func narrowest(networks []netip.Prefix, addr netip.Addr) int {
+	bits := -1
+	for _, p := range networks {
+		if p = plain(p); p.Contains(addr) {
+			bits = max(bits, p.Bits())
+		}
+	}
+	return bits
 }
 
 // allowed tells whether an address is let through by Config.Allow.
 func (g *Guard) allowed(addr netip.Addr) bool {
-	for _, p := range g.cfg.Allow {
-		if contains(p, addr.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return narrowest(g.cfg.Allow, addr.Unmap()) >= 0
 }

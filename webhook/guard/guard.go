@@ -25,7 +25,8 @@ type Config struct {
 	// Allow are networks that are let through whatever they are, and by http
 	// too: for development (127.0.0.1/32), or receivers on one's own network.
 	Allow []netip.Prefix
-	// Deny are networks that are refused beside those that always are.
+	// Deny are networks that are refused beside those that always are. Of a network
+	// in both the narrower decides, Allow where they are the same.
 	Deny []netip.Prefix
 	// HTTP lets http through to public addresses too. Bodies then travel in the
 	// clear.

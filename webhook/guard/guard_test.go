@@ -115,3 +115,14 @@ func TestURLsThatCannotBeCalledAreRefusedWithoutBeingQuoted(t *testing.T) {
 		}
 	}
 }
+
+// What is denied is so within what is allowed, too.
+func TestAPartOfAnAllowedNetworkMayBeDenied(t *testing.T) {
+	g := New(Config{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Deny: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}})
+	if err := g.CheckAddr(netip.MustParseAddrPort("10.2.0.1:443")); err != nil {
+		t.Error(err)
+	}
+	if err := g.CheckAddr(netip.MustParseAddrPort("10.1.0.1:443")); err == nil {
+		t.Error("it is let through")
+	}
+}

@@ -26,7 +26,10 @@ func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
 		problem(http.StatusUnauthorized, "The API key is unknown or revoked.").write(w)
 	case err != nil:
 		s.problemOf(ctx.Context(), err).write(w)
+	case !s.tenants.take(tenant):
+		problem(http.StatusTooManyRequests, "Too many of your requests are at work. Nothing was done; try again.").write(w)
 	default:
+		defer s.tenants.give(tenant)
 		next(huma.WithValue(ctx, tenantKey{}, tenant))
 	}
 }

@@ -62,7 +62,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	switch p.Status {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="waybill"`)
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(p.Status)
@@ -72,7 +72,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 // route registers an operation whose errors become problems in one place.
 func route[I, O any](s *server, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.MaxBodyBytes = maxBody
-	op.Errors = append(op.Errors, 401, 404, 422, 503)
+	op.Errors = append(op.Errors, 401, 404, 422, 429, 503)
 	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err == nil {

@@ -44,7 +44,8 @@ type Deps struct {
 
 // Config is what may be set; its zero value works.
 type Config struct {
-	MaxInFlight int // requests at work; 64 if zero
+	MaxInFlight  int // requests at work; 64 if zero
+	MaxPerTenant int // of one tenant; an eighth of MaxInFlight if zero
 }
 
 const (
@@ -54,9 +55,10 @@ const (
 
 type server struct {
 	Deps
-	mux   *http.ServeMux
-	huma  huma.API
-	slots chan struct{}
+	mux     *http.ServeMux
+	huma    huma.API
+	slots   chan struct{}
+	tenants *allowance
 }
 
 // New makes a handler of everything beneath Prefix.
@@ -73,7 +75,13 @@ func New(deps Deps, cfg Config) (http.Handler, error) {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = 64
 	}
-	s := &server{Deps: deps, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight)}
+	if cfg.MaxPerTenant == 0 {
+		cfg.MaxPerTenant = max(1, cfg.MaxInFlight/8)
+	}
+	s := &server{
+		Deps: deps, mux: http.NewServeMux(), slots: make(chan struct{}, cfg.MaxInFlight),
+		tenants: &allowance{most: cfg.MaxPerTenant, held: map[string]int{}},
+	}
 	s.huma = humago.New(s.mux, humaConfig())
 	s.huma.UseMiddleware(s.authenticate)
 	s.endpointRoutes()
