@@ -19,7 +19,9 @@ func (s *session) tick(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.flush(ctx, parts)
-	s.commit(ctx, s.cl, parts)
+	if !s.leaving.Load() {
+		s.commit(ctx, s.cl, parts)
+	}
 	s.reclaim()
 	s.seekReset(ctx)
 }
@@ -82,6 +84,8 @@ func (s *session) moved(parts []*partition) []position {
 // nobody reads it to go on from, but whoever looks at lag would see what was
 // handled long ago.
 func (s *session) commit(ctx context.Context, cl *kgo.Client, parts []*partition) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	untold := s.untold(parts)
 	if len(untold) == 0 {
 		return

@@ -35,6 +35,8 @@ type session struct {
 	down       atomic.Bool    // infrastructure is missing, as far as told
 	untoldOnce atomic.Bool    // it was logged that the broker was not told
 
+	leaving    atomic.Bool // the group: what is to be told is told as partitions are given back
+	telling    sync.Mutex
 	flushing   sync.Mutex
 	throttling sync.Mutex
 

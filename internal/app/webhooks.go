@@ -62,8 +62,9 @@ func (a *App) startWebhooks(ctx context.Context, p *product) error {
 	cfg := consumer.Config{Group: RoleWebhook, Tenants: h.store.Audience(), Metrics: a.metrics, Logger: a.log}
 	a.inTurn(&cfg)
 	g := consumer.New(consumer.Deps{DB: a.engines.db, Client: a.engines.broker.Client, Decoder: p.decoder}, cfg)
+	told := &bodies{Decoder: p.decoder}
 	for topic, types := range hooked(p.contracts) {
-		webhook.On(g, h.store, topic, consumer.Filter{Types: types}, p.decoder, sender.Wake)
+		webhook.On(g, h.store, topic, consumer.Filter{Types: types}, told, sender.Wake)
 	}
 	// The sender stops after the group: what is handed over last is sent if it can
 	// be, and else after the next start.

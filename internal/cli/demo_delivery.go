@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"github.com/waybillhq/waybill/internal/app"
 	"github.com/waybillhq/waybill/internal/config"
 	"github.com/waybillhq/waybill/internal/demo/delivery"
+	"github.com/waybillhq/waybill/webhook/seal"
 )
 
 func newDemoSaga() *cobra.Command {
@@ -54,13 +57,17 @@ func playDelivery(cmd *cobra.Command, play func(context.Context, delivery.Produc
 	if err != nil {
 		return err
 	}
+	key := make([]byte, seal.KeySize)
+	_, _ = rand.Read(key) // never fails: the program ends when there is no randomness
+	sealing := base64.StdEncoding.EncodeToString(key)
 	p := delivery.Product{
 		Program: self,
-		Env:     []string{config.EnvMetrics + "=" + config.MetricsOff, config.EnvFile + "="},
+		Env:     []string{config.EnvMetrics + "=" + config.MetricsOff, config.EnvFile + "=", config.EnvWebhookKeys + "=" + sealing},
 		Run: func(ctx context.Context, on *engine.Engines, roles ...string) (*app.App, error) {
 			return app.Run(ctx, config.Config{
 				Listen: "127.0.0.1:0", MetricsListen: config.MetricsOff,
 				DatabaseURL: on.DSN, Brokers: on.Broker.Brokers, RegistryURL: on.RegistryURL,
+				Webhooks: config.Webhooks{Keys: []string{sealing}},
 			}, quiet(), roles...)
 		},
 	}

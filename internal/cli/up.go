@@ -32,8 +32,8 @@ An engine that is configured is used instead of one started here:
 	f.IntVar(&cfg.PostgresPort, "postgres-port", cfg.PostgresPort, "port of the managed Postgres on loopback, 0 for any free one")
 	noSim := f.Bool("no-sim", false, "do not run the simulator")
 	f.Float64Var(&cfg.Sim.Speed, "sim-speed", 10, "simulator: times as fast as real time, 1 to 600")
-	f.Float64Var(&cfg.Sim.Rate, "sim-rate", 2, "simulator: orders a simulated minute on the mean of a day")
-	f.IntVar(&cfg.Sim.Couriers, "sim-couriers", 20, "simulator: how many couriers ride")
+	f.Float64Var(&cfg.Sim.Rate, "sim-rate", 0.5, "simulator: orders a simulated minute on the mean of a day")
+	f.IntVar(&cfg.Sim.Couriers, "sim-couriers", 30, "simulator: how many couriers ride")
 	level := logFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), *level)
@@ -44,6 +44,9 @@ An engine that is configured is used instead of one started here:
 			return err
 		}
 		cfg.Sim.On = !*noSim
+		if cfg.Sim.On && cfg.Sim.Speed < 1 {
+			return usageError{fmt.Errorf("--sim-speed %v: want 1 to 600, or --no-sim", cfg.Sim.Speed)}
+		}
 		spareProcessors()
 		a, err := app.Up(cmd.Context(), cfg, log)
 		if err != nil {
