@@ -38,7 +38,7 @@ type farewell struct {
 }
 
 const (
-	leaveWithin = 10 * time.Second
+	leaveWithin = 10 * time.Minute // through an outage, too
 	// A member that comes back waits so long for the end of its former self: the
 	// farewell would meet the new one, and its join would never be answered.
 	returnWithin = 5 * time.Second

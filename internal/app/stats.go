@@ -30,7 +30,7 @@ func (a *App) timed(route push.Route, delays *api.Delays) push.Route {
 		if env.Time.After(a.started) {
 			took := time.Since(env.Time)
 			seen.Observe(took.Seconds())
-			if tellsOfRoom(rec) {
+			if tellsOfRoom(rec, env) {
 				delays.Add(took)
 			}
 		}
@@ -38,10 +38,14 @@ func (a *App) timed(route push.Route, delays *api.Delays) push.Route {
 	}
 }
 
-// tellsOfRoom leaves out telemetry: a position's time is that of the courier's
-// device, which may be seconds old or wrong, and says nothing of us. Counted, it
-// would keep every merchant at what is assured.
-func tellsOfRoom(rec *kgo.Record) bool { return !slices.Contains(notify.LatestTopics(), rec.Topic) }
+// tellsOfRoom leaves out what would keep every merchant at what is assured
+// though there is room. A position's time is that of the courier's device, which
+// may be seconds old or wrong. What a module made shares its transaction with
+// others, and those made first in it wait for its end: only what a request made
+// counts, whose causation is the request itself.
+func tellsOfRoom(rec *kgo.Record, env *event.Envelope) bool {
+	return env.CausationID != "" && env.CausationID == env.CorrelationID && !slices.Contains(notify.LatestTopics(), rec.Topic)
+}
 
 // Stats is how things go, for the status line.
 type Stats struct {

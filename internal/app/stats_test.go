@@ -15,20 +15,22 @@ import (
 	"github.com/waybillhq/waybill/push"
 )
 
-// What couriers' devices say the time is must not decide what merchants may send.
-func TestPositionsSayNothingOfTheRoomThereIs(t *testing.T) {
+// What couriers' devices say the time is must not decide what merchants may send,
+// nor how much a module does at once: only what requests made counts.
+func TestWhatRequestsMadeTellsOfTheRoomThereIs(t *testing.T) {
 	a := &App{metrics: prometheus.NewRegistry(), started: time.Now().Add(-time.Hour)}
 	delays := api.NewDelays()
 	route := a.timed(func(context.Context, *kgo.Record, *event.Envelope) ([]push.Delivery, error) { return nil, nil }, delays)
 	for _, topic := range notify.Topics() {
-		// Of a fix that is a second old.
-		if _, err := route(t.Context(), &kgo.Record{Topic: topic}, &event.Envelope{Time: time.Now().Add(-time.Second)}); err != nil {
-			t.Fatal(err)
+		for cause, counts := range map[string]bool{"request": !slices.Contains(notify.LatestTopics(), topic), "another": false, "": false} {
+			env := &event.Envelope{Time: time.Now().Add(-time.Second), CorrelationID: "request", CausationID: cause}
+			if _, err := route(t.Context(), &kgo.Record{Topic: topic}, env); err != nil {
+				t.Fatal(err)
+			}
+			if counted := *delays != *api.NewDelays(); counted != counts {
+				t.Errorf("%s with the cause %q is counted: %v", topic, cause, counted)
+			}
+			*delays = *api.NewDelays()
 		}
-		counted := *delays != *api.NewDelays()
-		if latest := slices.Contains(notify.LatestTopics(), topic); counted == latest {
-			t.Errorf("%s is counted: %v", topic, counted)
-		}
-		*delays = *api.NewDelays()
 	}
 }

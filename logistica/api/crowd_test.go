@@ -104,13 +104,19 @@ func TestWhatWaitedForAnOutageIsNoCrowd(t *testing.T) {
 	if c := d.since(); c.tooMany() || c.room() {
 		t.Errorf("%+v", c)
 	}
-	d.Add(time.Millisecond)
+	for i := range enough {
+		if c := d.since(); c.all > 0 {
+			t.Fatalf("judged after %d events", i)
+		}
+		d.Add(time.Millisecond)
+	}
 	if c := d.since(); c.tooMany() || !c.room() {
 		t.Errorf("%+v", c)
 	}
-	for range 8 {
+	for range enough - 3 {
 		d.Add(time.Millisecond)
 	}
+	d.Add(time.Second)
 	d.Add(time.Second)
 	d.Add(time.Second)
 	if c := d.since(); !c.tooMany() || c.room() {

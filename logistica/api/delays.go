@@ -42,13 +42,20 @@ func (d *Delays) Add(took time.Duration) {
 	}
 }
 
-// since gives what was counted since the last call.
+// enough is how many events are judged together: of fewer, one that met a
+// checkpoint would be one in ten.
+const enough = 20
+
+// since gives what was counted since the last call, once that is enough.
 func (d *Delays) since() delayCounts {
 	if d == nil {
 		return delayCounts{}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.counts.all < enough {
+		return delayCounts{}
+	}
 	c := d.counts
 	d.counts = delayCounts{}
 	return c

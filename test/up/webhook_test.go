@@ -41,7 +41,8 @@ func (e *ear) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Type string
 		Data struct {
-			OrderID string `json:"order_id"`
+			OrderID    string    `json:"order_id"`
+			PromisedAt time.Time `json:"promised_at"` // as text: a number would be refused
 		}
 	}
 	e.mu.Lock()
