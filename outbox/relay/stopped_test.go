@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -33,13 +34,29 @@ func (w *world) addHuge(account string, n int) {
 	}))
 }
 
+// topicLimit bounds what a record of the topic may have. A broker applies it some
+// time after it has answered.
 func (w *world) topicLimit(bytes string) {
 	w.t.Helper()
-	resp, err := kadm.NewClient(w.engine.Client(w.t)).AlterTopicConfigs(w.t.Context(), []kadm.AlterConfig{
+	admin := kadm.NewClient(w.engine.Client(w.t))
+	resp, err := admin.AlterTopicConfigs(w.t.Context(), []kadm.AlterConfig{
 		{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &bytes},
 	}, w.contract.Topic)
 	must(w.t, err)
 	must(w.t, resp[0].Err)
+	w.eventually(func() (bool, string) {
+		all, err := admin.DescribeTopicConfigs(w.t.Context(), w.contract.Topic)
+		must(w.t, err)
+		for _, c := range all[0].Configs {
+			if c.Key == "max.message.bytes" {
+				return c.MaybeValue() == bytes, "the limit is " + c.MaybeValue()
+			}
+		}
+		return false, "the topic has no limit"
+	})
+	if w.engine.Capabilities.Compaction { // Kafka's logs take a setting over just after its metadata
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 func (w *world) stops() (n int) {
