@@ -26,3 +26,20 @@ func TestNothingLateOfWhatWasPromisedIsDrawnAsZero(t *testing.T) {
 		browser.Until[bool](ctx, t, fmt.Sprintf(`document.querySelectorAll("#late .bar").length === 1 && document.querySelector("#late tbody td")?.textContent === %q`, c.row))
 	}
 }
+
+func TestOnlyAMerchantIsLedFromTheFiguresToTheDesk(t *testing.T) {
+	b := newFiguresBed(t)
+	_, key := b.merchant("Padaria São João")
+	_, admin := b.merchant("")
+	ctx := browser.New(t)
+	for n, c := range []struct {
+		key  string
+		desk bool
+	}{{key, true}, {admin, false}} {
+		browser.Open(ctx, t, fmt.Sprintf("%s/analytics?%d#key=%s", b.url, n, c.key))
+		browser.Until[bool](ctx, t, `document.querySelector("main")?.dataset.read > 0`)
+		if led := browser.Eval[bool](ctx, t, `document.querySelector('.top a[href="/"]') !== null`); led != c.desk {
+			t.Errorf("key %d: a link to the desk is shown: %v", n, led)
+		}
+	}
+}
