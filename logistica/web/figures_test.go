@@ -133,6 +133,13 @@ func TestModulesOfTheFigures(t *testing.T) {
 			if (!en[key] || !pt[key]) wrong.push("missing: " + key);
 			else if (places(en[key]) !== places(pt[key])) wrong.push("places differ: " + key);
 		}`,
+		"the desk has one name in Portuguese": `
+		await import("/assets/js/analytics-words.js");
+		const { strings: { en, pt } } = await import("/assets/js/strings.js");
+		for (const key of Object.keys(en)) {
+			if (/balcão/i.test(pt[key])) wrong.push(key + ": " + pt[key]);
+			if (/\bdesk\b/i.test(en[key]) && /\.desk(\.label)?$/.test(key) && !/painel/i.test(pt[key])) wrong.push(key + ": " + pt[key]);
+		}`,
 		"an axis has few ticks in steps that people count in, and holds every value": `
 		const { ticks } = await import("/assets/js/chart-scale.js");
 		const cases = { count: [[0], [1], [7, 3], [1234]], duration: [[45000], [3600000, 100], [90 * 86400000]], share: [[0.01], [0.4], [1]], money: [[50], [123456, -4000]] };
