@@ -1,11 +1,13 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/waybillhq/waybill/test/browser"
+	"github.com/waybillhq/waybill/webhook/server"
 )
 
 // The stand-in's operator allows plain http to this machine, as one with
@@ -23,4 +25,23 @@ func TestWhatIsSaidOfAnAddressHoldsWhereTheOperatorAllowsMore(t *testing.T) {
 	browser.Click(ctx, t, "#add")
 	fill(ctx, t, `[name="url"]`, h.receiver+kb.Enter)
 	browser.Until[bool](ctx, t, `document.querySelector("[data-secret]") !== null`)
+}
+
+func TestWhatIsSaidOfALostSecretIsTrue(t *testing.T) {
+	h := serveHooks(t)
+	ctx := openHooks(t, h, "")
+	browser.Click(ctx, t, "#add")
+	fill(ctx, t, `[name="url"]`, h.receiver+kb.Enter)
+	secret := browser.Until[string](ctx, t, `document.querySelector("[data-secret]")?.textContent`)
+	said := browser.Eval[string](ctx, t, `document.querySelector("dialog .muted").textContent`)
+	if !strings.Contains(said, "This page shows it once") || !strings.Contains(said, "the API still gives it") {
+		t.Error(said)
+	}
+	all, err := h.store.List(t.Context(), "ana")
+	must(t, err)
+	path := server.Prefix + "/endpoints/" + all[0].ID.String() + "/secrets"
+	given := browser.Eval[string](ctx, t, `fetch("`+path+`", { headers: { Authorization: "Bearer `+testKey+`" } }).then((r) => r.json()).then((b) => b.secrets[0].key)`)
+	if given != secret {
+		t.Errorf("the API gives %q", given)
+	}
 }

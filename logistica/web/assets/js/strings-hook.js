@@ -86,7 +86,7 @@ export const hook = {
 
     "hook.secret.title": "Keep this secret now",
     "hook.secret.title.ed25519": "The public key to verify with",
-    "hook.secret.why": "It is shown this once. Put it where your receiver reads its configuration; it verifies with it that a call is ours. If it is lost, make a new one. How to verify is on the endpoint's page.",
+    "hook.secret.why": "This page shows it once. Put it where your receiver reads its configuration; it verifies with it that a call is ours. If it is lost, the API still gives it (GET …/secrets), or make a new one. How to verify is on the endpoint's page.",
     "hook.secret.until": "The old one signs too until {time}. Change it at your receiver before then.",
     "hook.secret.alone": "The old one signs no more, from now on. Change it at your receiver at once: until then it refuses our calls.",
     "hook.secret.label": "Secret",
@@ -286,7 +286,7 @@ export const hook = {
 
     "hook.secret.title": "Guarde este segredo agora",
     "hook.secret.title.ed25519": "A chave pública para verificar",
-    "hook.secret.why": "Ele é mostrado só desta vez. Ponha-o onde o seu receptor lê a configuração; com ele se verifica que a chamada é nossa. Se for perdido, gere um novo. Como verificar está na página do destino.",
+    "hook.secret.why": "Esta página o mostra uma só vez. Ponha-o onde o seu receptor lê a configuração; com ele se verifica que a chamada é nossa. Se for perdido, a API ainda o informa (GET …/secrets), ou gere um novo. Como verificar está na página do destino.",
     "hook.secret.until": "O antigo também assina até {time}. Troque-o no seu receptor antes disso.",
     "hook.secret.alone": "O antigo não assina mais, a partir de agora. Troque-o já no seu receptor: até lá ele recusa as nossas chamadas.",
     "hook.secret.label": "Segredo",
