@@ -45,3 +45,23 @@ func TestWhatIsSaidOfALostSecretIsTrue(t *testing.T) {
 		t.Errorf("the API gives %q", given)
 	}
 }
+
+func TestAChoiceByWhichNothingComesIsWarnedOf(t *testing.T) {
+	h := serveHooks(t)
+	h.create("ana", "all well", "logistica.orders.>")
+	ctx := openHooks(t, h, "")
+	browser.Click(ctx, t, "#add")
+	fill(ctx, t, `[name="types"]`, "order.created")
+	browser.Until[bool](ctx, t, `document.querySelector("dialog [role=status] [data-deaf]")?.textContent.startsWith("order.created matches no known event: the endpoint will receive nothing")`)
+	browser.Screenshot(ctx, t, "hooks-deaf-form")
+	browser.Click(ctx, t, `input[value="logistica.orders.OrderCreated"]`)
+	browser.Until[bool](ctx, t, `document.querySelector("dialog [data-deaf]")?.textContent === "order.created matches no known event: nothing comes by it."`)
+	browser.Click(ctx, t, `input[value="logistica.orders.OrderCreated"]`)
+	fill(ctx, t, `[name="url"]`, h.receiver)
+	browser.Click(ctx, t, "[data-save]")
+	browser.Click(ctx, t, "[data-done]")
+	browser.Until[bool](ctx, t, `document.querySelector(".head [data-deaf]") !== null`)
+	browser.Click(ctx, t, ".back")
+	browser.Until[bool](ctx, t, `document.querySelectorAll(".endpoint").length === 2 && document.querySelectorAll(".endpoint [data-deaf]").length === 1`)
+	browser.Screenshot(ctx, t, "hooks-deaf-list")
+}

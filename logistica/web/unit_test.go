@@ -80,6 +80,13 @@ var claims = map[string]string{
 		const chosen = [offered[2], "a.*", "b.>"];
 		if (join(split(chosen)).join() !== chosen.join() || join({ ticked: [], more: " a , b;a " }).join() !== "a,b") wrong.push("lost in the form: " + join(split(chosen)));`,
 
+	"a pattern is matched as the server does, and is deaf where no known type is meant": `
+		const { deaf } = await import("/assets/js/hook-types.js");
+		const heard = ["logistica.orders.OrderCreated", "logistica.orders.*", "logistica.*.OrderCreated", "*.*.*", "logistica.>", "logistica.orders.>", "*.>", ">"];
+		const none = ["orders.>", "order.created", "logistica.orders", "logistica.orders.OrderCreated.>", "logistica.orders.OrderCreate", "*", "*.*", "*.*.*.*", "logistica.orders.OrderCreated.x", "webhook.ping"];
+		if (deaf([...heard, ...none]).join() !== none.join()) wrong.push("deaf: " + deaf([...heard, ...none]));
+		if (deaf(null).length || deaf([]).length) wrong.push("no choice is all of them");`,
+
 	"the word for an endpoint or a delivery is of how it does now": `
 		const { stateOf, outcome, latest } = await import("/assets/js/hook-model.js");
 		const now = Date.UTC(2026, 0, 2), at = (h) => new Date(now + h * 3_600_000).toISOString();

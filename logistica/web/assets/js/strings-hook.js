@@ -29,6 +29,8 @@ export const hook = {
     "hook.last.none": "nothing sent yet",
     "hook.bars": "Latest {n} delivery: {ok} delivered, {bad} failed, {wait} pending|Latest {n} deliveries: {ok} delivered, {bad} failed, {wait} pending",
     "hook.types.all": "all events",
+    "hook.types.deaf.all": "{types} matches no known event: the endpoint will receive nothing but test events.|{types} match no known event: the endpoint will receive nothing but test events.",
+    "hook.types.deaf.some": "{types} matches no known event: nothing comes by it.|{types} match no known event: nothing comes by them.",
 
     "hook.state.active": "Active",
     "hook.state.failing": "Failing",
@@ -229,6 +231,8 @@ export const hook = {
     "hook.last.none": "nada enviado ainda",
     "hook.bars": "Último envio ({n}): {ok} com sucesso, {bad} com falha, {wait} pendente|Últimos {n} envios: {ok} com sucesso, {bad} com falha, {wait} pendentes",
     "hook.types.all": "todos os eventos",
+    "hook.types.deaf.all": "{types} não corresponde a nenhum evento conhecido: o destino só receberá eventos de teste.|{types} não correspondem a nenhum evento conhecido: o destino só receberá eventos de teste.",
+    "hook.types.deaf.some": "{types} não corresponde a nenhum evento conhecido: nada chega por ele.|{types} não correspondem a nenhum evento conhecido: nada chega por eles.",
 
     "hook.state.active": "Ativo",
     "hook.state.failing": "Falhando",
