@@ -65,3 +65,21 @@ func TestAChoiceByWhichNothingComesIsWarnedOf(t *testing.T) {
 	browser.Until[bool](ctx, t, `document.querySelectorAll(".endpoint").length === 2 && document.querySelectorAll(".endpoint [data-deaf]").length === 1`)
 	browser.Screenshot(ctx, t, "hooks-deaf-list")
 }
+
+func TestWhatWaitsForAnEndpointLeftAloneSaysWhenItIsCalledAgain(t *testing.T) {
+	h := serveHooks(t)
+	e := h.create("ana", "Our kitchen")
+	h.answers(500)
+	open := func() bool {
+		got, err := h.store.Get(t.Context(), "ana", e.ID)
+		return err == nil && got.OpenUntil != nil
+	}
+	until(t, func() bool {
+		h.fan("ana", "logistica.orders.OrderCreated")
+		return open()
+	})
+	h.fan("ana", strings.Fields(strings.Repeat("logistica.orders.OrderDelivered ", 10))...) // one is tried each time it is called again: some wait for minutes
+	ctx := openHooks(t, h, "#endpoint="+e.ID.String())
+	browser.Until[bool](ctx, t, `/next attempt .*\d:\d/.test(document.querySelector('.head[data-state="open"] ~ .log .delivery[data-state="pending"] .delivery-sum')?.textContent)`)
+	browser.Screenshot(ctx, t, "hooks-open")
+}

@@ -98,6 +98,12 @@ var claims = map[string]string{
 		const last = latest([{ state: "delivered", attempts: 1, at: "2026-01-01T10:00:00.5Z" }, { state: "delivered", attempts: 1, at: "2026-01-01T08:00:00-03:00" }, { state: "pending", attempts: 1, at: at(0) }]);
 		if (last.delivered !== "2026-01-01T08:00:00-03:00" || last.failed !== at(0)) wrong.push(JSON.stringify(last));`,
 
+	"what waits is not called before its endpoint is": `
+		const { nextAt } = await import("/assets/js/hook-model.js");
+		const at = (h) => new Date(Date.UTC(2026, 0, 2, h)).toISOString();
+		for (const [next, until, want] of [[at(1), null, at(1)], [at(1), undefined, at(1)], [at(1), at(3), at(3)], [at(4), at(3), at(4)]])
+			if (nextAt({ next_at: next }, until).toISOString() !== want) wrong.push(next + " until " + until + " is " + nextAt({ next_at: next }, until).toISOString());`,
+
 	"what came while one is read waits, and more than a page begins the log anew": `
 		const { HookLog } = await import("/assets/js/hook-log.js");
 		const ids = (from, to) => Array.from({ length: from - to + 1 }, (_, i) => String(from - i).padStart(4, "0"));

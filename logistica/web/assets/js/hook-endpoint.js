@@ -43,7 +43,7 @@ export function EndpointView({ endpoint: e, model, said, onLeave, children }) {
       <${Facts} endpoint=${e} recent=${recent} backlog=${log.backlog} />
     </section>
     <${Verify} algorithm=${e.algorithm} />
-    <${Deliveries} view=${view} disabled=${state === "disabled"} onAsk=${setAsked}>${children(log)}<//>
+    <${Deliveries} view=${view} disabled=${state === "disabled"} until=${e.open_until} onAsk=${setAsked}>${children(log)}<//>
     ${asked && html`<${Questions} asked=${asked} setAsked=${setAsked} endpoint=${e} model=${model} log=${log} onLeave=${onLeave} />`}`;
 }
 
