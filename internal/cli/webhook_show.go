@@ -36,6 +36,15 @@ func (d webhookDelivery) last() string {
 	return attemptText(d.Log[len(d.Log)-1])
 }
 
+// attemptedAt is when the next attempt is due; nil if there is none. An endpoint that
+// is left alone is not called before that is over, whenever its deliveries are due.
+func (d webhookDelivery) attemptedAt(e webhook.Endpoint) *time.Time {
+	if d.NextAt != nil && e.OpenUntil != nil && e.OpenUntil.After(*d.NextAt) {
+		return e.OpenUntil
+	}
+	return d.NextAt
+}
+
 func attemptText(a webhook.Attempt) string {
 	if a.Error != "" {
 		return oneLine(a.Error)
@@ -103,8 +112,8 @@ func (c *webhookCommand) showAll(ctx context.Context, s *webhook.Store, id uuid.
 		p := webhookDeliveryOf(d)
 		out = append(out, p)
 		next := "-"
-		if p.NextAt != nil {
-			next = "in " + duration(max(0, time.Until(*p.NextAt)).Round(time.Second))
+		if at := p.attemptedAt(e); at != nil {
+			next = "in " + duration(max(0, time.Until(*at)).Round(time.Second))
 		}
 		rows = append(rows, []string{p.Event.String(), oneLine(p.Type), string(p.State), strconv.Itoa(p.Attempts), fmt.Sprintf("%.60s", p.last()), next})
 	}

@@ -137,6 +137,7 @@ var walk = slices.Concat(webhookWalk, []stop{
 	{pattern: "GET /faults", open: files},
 	{pattern: "GET /webhooks", open: files},
 	{pattern: "GET /analytics", open: files},
+	{pattern: "GET /favicon.ico", open: files},
 	{pattern: "GET /assets/{path...}", open: files},
 	{pattern: "GET /docs", open: files},
 	{pattern: "GET /docs/style.css", open: files},

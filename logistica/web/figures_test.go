@@ -133,6 +133,23 @@ func TestModulesOfTheFigures(t *testing.T) {
 			if (!en[key] || !pt[key]) wrong.push("missing: " + key);
 			else if (places(en[key]) !== places(pt[key])) wrong.push("places differ: " + key);
 		}`,
+		"the desk has one name in Portuguese": `
+		await import("/assets/js/analytics-words.js");
+		const { strings: { en, pt } } = await import("/assets/js/strings.js");
+		for (const key of Object.keys(en)) {
+			if (/balcão/i.test(pt[key])) wrong.push(key + ": " + pt[key]);
+			if (/\bdesk\b/i.test(en[key]) && /\.desk(\.label)?$/.test(key) && !/painel/i.test(pt[key])) wrong.push(key + ": " + pt[key]);
+		}`,
+		"a duration says its seconds, in either language": `
+		const { duration } = await import("/assets/js/analytics-charts.js");
+		const { translator } = await import("/assets/js/i18n.js");
+		await import("/assets/js/analytics-words.js");
+		for (const [ms, en, pt] of [[0, "0 s", "0 s"], [40, "0.04 s", "0,04 s"], [317, "0.3 s", "0,3 s"], [1000, "1 s", "1 s"], [59_960, "1 min", "1 min"], [143_000, "2 min 23 s", "2 min 23 s"],
+			[720_000, "12 min", "12 min"], [3_599_600, "1 h 00", "1 h 00"], [5_400_000, "1 h 30", "1 h 30"], [3 * 86_400_000, "3 d", "3 d"]])
+			for (const [language, want] of [["en", en], ["pt", pt]]) {
+				const got = duration(translator(language), ms).replaceAll("\u00a0", " ");
+				if (got !== want) wrong.push(language + " " + ms + " ms: " + got);
+			}`,
 		"an axis has few ticks in steps that people count in, and holds every value": `
 		const { ticks } = await import("/assets/js/chart-scale.js");
 		const cases = { count: [[0], [1], [7, 3], [1234]], duration: [[45000], [3600000, 100], [90 * 86400000]], share: [[0.01], [0.4], [1]], money: [[50], [123456, -4000]] };

@@ -122,8 +122,8 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// page serves one document. It is revalidated each time, because it names the
-// build whose assets are kept for good.
+// page serves one file at an address that names no build. It is revalidated each
+// time, because a document names the build whose assets are kept for good.
 func (s *site) page(name string) http.Handler {
 	f := s.files[name]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -57,6 +57,7 @@ func TestRoutesAnswerWithTypeAndStatus(t *testing.T) {
 		{"GET", "/assets/push/sse.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/assets/css/base.css", 200, "text/css; charset=utf-8"},
 		{"GET", "/assets/icon.svg", 200, "image/svg+xml"},
+		{"GET", "/favicon.ico", 200, "image/svg+xml"},
 		{"GET", "/assets/vendor/LICENSE.preact", 200, "text/plain; charset=utf-8"},
 		{"GET", "/assets/0123456789abcdef/js/desk.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/assets/desk.html", 404, ""},

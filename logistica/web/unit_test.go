@@ -80,6 +80,13 @@ var claims = map[string]string{
 		const chosen = [offered[2], "a.*", "b.>"];
 		if (join(split(chosen)).join() !== chosen.join() || join({ ticked: [], more: " a , b;a " }).join() !== "a,b") wrong.push("lost in the form: " + join(split(chosen)));`,
 
+	"a pattern is matched as the server does, and is deaf where no known type is meant": `
+		const { deaf } = await import("/assets/js/hook-types.js");
+		const heard = ["logistica.orders.OrderCreated", "logistica.orders.*", "logistica.*.OrderCreated", "*.*.*", "logistica.>", "logistica.orders.>", "*.>", ">"];
+		const none = ["orders.>", "order.created", "logistica.orders", "logistica.orders.OrderCreated.>", "logistica.orders.OrderCreate", "*", "*.*", "*.*.*.*", "logistica.orders.OrderCreated.x", "webhook.ping"];
+		if (deaf([...heard, ...none]).join() !== none.join()) wrong.push("deaf: " + deaf([...heard, ...none]));
+		if (deaf(null).length || deaf([]).length) wrong.push("no choice is all of them");`,
+
 	"the word for an endpoint or a delivery is of how it does now": `
 		const { stateOf, outcome, latest } = await import("/assets/js/hook-model.js");
 		const now = Date.UTC(2026, 0, 2), at = (h) => new Date(now + h * 3_600_000).toISOString();
@@ -90,6 +97,12 @@ var claims = map[string]string{
 			if (outcome(d) !== want) wrong.push(JSON.stringify(d) + " is " + outcome(d));
 		const last = latest([{ state: "delivered", attempts: 1, at: "2026-01-01T10:00:00.5Z" }, { state: "delivered", attempts: 1, at: "2026-01-01T08:00:00-03:00" }, { state: "pending", attempts: 1, at: at(0) }]);
 		if (last.delivered !== "2026-01-01T08:00:00-03:00" || last.failed !== at(0)) wrong.push(JSON.stringify(last));`,
+
+	"what waits is not called before its endpoint is": `
+		const { nextAt } = await import("/assets/js/hook-model.js");
+		const at = (h) => new Date(Date.UTC(2026, 0, 2, h)).toISOString();
+		for (const [next, until, want] of [[at(1), null, at(1)], [at(1), undefined, at(1)], [at(1), at(3), at(3)], [at(4), at(3), at(4)]])
+			if (nextAt({ next_at: next }, until).toISOString() !== want) wrong.push(next + " until " + until + " is " + nextAt({ next_at: next }, until).toISOString());`,
 
 	"what came while one is read waits, and more than a page begins the log anew": `
 		const { HookLog } = await import("/assets/js/hook-log.js");

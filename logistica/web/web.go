@@ -25,8 +25,9 @@ import (
 var embedded embed.FS
 
 // Register adds the pages' routes to mux. It takes only GET / (exactly),
-// /courier, the merchant's webhooks at /webhooks, its figures at /analytics and the
-// panel of faults at /faults.
+// /courier, the merchant's webhooks at /webhooks, its figures at /analytics, the
+// panel of faults at /faults and /favicon.ico, which browsers ask for where a page
+// names no icon of its own.
 func Register(mux *http.ServeMux) error {
 	site, err := load()
 	if err != nil {
@@ -38,6 +39,7 @@ func Register(mux *http.ServeMux) error {
 	mux.Handle("GET /webhooks", site.page("webhooks.html"))
 	mux.Handle("GET /faults", site.page("faults.html"))
 	mux.Handle("GET /analytics", site.page("analytics.html"))
+	mux.Handle("GET /favicon.ico", site.page("icon.svg")) // browsers go by its type, not by its name
 	mux.Handle("GET /assets/{path...}", site.assets())
 	return nil
 }

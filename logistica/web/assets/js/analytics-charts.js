@@ -4,12 +4,14 @@ import { Chart } from "./chart.js";
 import { useLanguage } from "./i18n.js";
 import { states, tone } from "./states.js";
 
-// duration writes how long something took, to two places.
+// duration writes how long something took, in its two largest units: what took a
+// part of a second did not take none.
 export function duration(t, ms) {
-  const s = Math.round(ms / 1000);
+  const s = ms < 100 ? ms / 1000 : Math.round(ms / 100) / 10;
   if (s < 60) return t("fig.s", { n: s });
-  const min = Math.round(s / 60);
-  if (min < 60) return t("fig.min", { n: min });
+  const whole = Math.round(ms / 1000), rest = whole % 60;
+  if (whole < 3600) return t("fig.min", { n: Math.floor(whole / 60) }) + (rest ? ` ${t("fig.s", { n: rest })}` : "");
+  const min = Math.round(whole / 60);
   if (min < 48 * 60) return t("fig.h", { h: Math.floor(min / 60), min: String(min % 60).padStart(2, "0") });
   return t("fig.d", { n: Math.round(min / 1440) });
 }

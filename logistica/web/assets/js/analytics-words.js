@@ -53,7 +53,7 @@ export const words = {
   },
   pt: {
     "fig.title": "Números",
-    "fig.desk": "Voltar ao balcão",
+    "fig.desk": "Voltar ao painel",
     "fig.key.title": "Abrir os números",
     "fig.key.why": "Informe a chave de API da sua loja, ou a de um administrador para ver todas. Ela fica só nesta aba.",
     "fig.key.open": "Abrir números",

@@ -72,11 +72,12 @@ function Figures({ secret, onRefused }) {
   const model = useFigures(secret);
   const { problem, readAt, hours } = model;
   const refused = [401, 403].includes(problem?.status);
+  const desk = (readAt || problem) && !model.admin; // an administrator's key opens no desk; whose this is, the first answer says
   useEffect(() => { if (refused) onRefused(problem); }, [refused]);
   useEffect(() => { document.title = `${t("fig.title")} · Waybill`; }, [t]);
   return html`<${SkipLink} />
     <header class="top"><div class="top-id"><${Brand} /><h1>${t("fig.title")}</h1></div>
-      <div class="top-tools"><a class="track-link" href="/">${t("fig.desk")}</a><${LanguageSwitch} /></div></header>
+      <div class="top-tools">${desk && html`<a class="track-link" href="/">${t("fig.desk")}</a>`}<${LanguageSwitch} /></div></header>
     <main id="content" class="figures" tabindex="-1" data-read=${readAt?.getTime()}>
       <div class="figures-bar"><${Freshness} model=${model} />
         ${model.admin && html`<${Chooser} model=${model} />`}

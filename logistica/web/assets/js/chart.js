@@ -9,14 +9,19 @@ import { stretches, ticks } from "./chart-scale.js";
 const height = 190, top = 10, bottom = 24, right = 22;
 const ink = height - top - bottom;
 
+// tells is whether a value is one to show. A share of nothing is not known, so one
+// of zero says something; a count of zero says no more than its absence.
+export const tells = (unit, v) => (unit === "share" ? v !== null && v !== undefined : Boolean(v));
+
 export function Chart({ id, title, why, head, kind, unit, points, series, format }) {
   const { t } = useLanguage();
-  const empty = !points.some((p) => p.values.some((v) => v));
+  const told = points.filter((p) => p.values.some((v) => tells(unit, v)));
+  const empty = !told.length;
   return html`<section class="card" id=${id} data-empty=${empty} aria-labelledby="${id}-title">
     <div class="card-head"><h2 id="${id}-title">${title}</h2>${series.length > 1 && html`<ul class="legend">${series.map((s) => html`<li key=${s.name} class="tone-${s.tone}"><i aria-hidden="true"></i>${s.name}</li>`)}</ul>`}</div>
     <p class="muted">${why}</p>
     ${empty ? html`<p class="empty">${t("fig.empty")}</p>` : html`<${Plot} title=${title} kind=${kind} unit=${unit} points=${points} series=${series} format=${format} />
-      <${Table} title=${title} head=${head} points=${points} series=${series} format=${format} />`}
+      <${Table} title=${title} head=${head} points=${told} series=${series} format=${format} />`}
   </section>`;
 }
 
@@ -63,7 +68,7 @@ function Plot({ title, kind, unit, points, series, format }) {
       ${dates(points, slot).map((i) => html`<text key=${i} class="axis" x=${x(i)} y=${height - 6} text-anchor="middle">${points[i].short}</text>`)}
       ${here !== null && html`<line class="cursor" x1=${x(here)} x2=${x(here)} y1=${top} y2=${top + ink} />`}
       ${series.map((s, n) => html`<g key=${s.name} class="tone-${s.tone}">${kind === "bars"
-        ? bars(points.map((p) => p.values[n]), x, y, slot, here) : line(points.map((p) => p.values[n]), x, y, here)}</g>`)}
+        ? bars(unit, points.map((p) => p.values[n]), x, y, slot, here) : line(points.map((p) => p.values[n]), x, y, here)}</g>`)}
     </svg>`}
     ${here !== null && html`<p class="tip" style=${{ left: `${Math.max(4, Math.min(x(here) - 80, width - 164))}px` }}>${said}</p>`}
     <p class="visually-hidden" id="${id}-keys">${t("fig.keys")}</p>
@@ -79,10 +84,14 @@ function dates(points, slot) {
   return points.map((_, i) => i).filter((i) => (points.length - 1 - i) % each === 0);
 }
 
-function bars(values, x, y, slot, here) {
+// bars leaves a mark where the value is zero and that says something.
+function bars(unit, values, x, y, slot, here) {
   const wide = Math.max(1, Math.min(28, slot * 0.72));
-  return values.map((v, i) => v && html`<rect key=${i} class="bar ${i === here ? "is-here" : ""}" x=${x(i) - wide / 2} width=${wide} rx=${Math.min(3, wide / 3)}
-    y=${Math.min(y(v), y(0))} height=${Math.max(1, Math.abs(y(0) - y(v)))} />`);
+  return values.map((v, i) => {
+    const tall = Math.max(v ? 1 : 2, Math.abs(y(0) - y(v)));
+    return tells(unit, v) && html`<rect key=${i} class="bar ${i === here ? "is-here" : ""}" x=${x(i) - wide / 2} width=${wide} rx=${Math.min(3, wide / 3)}
+      y=${v < 0 ? y(0) : y(0) - tall} height=${tall} />`;
+  });
 }
 
 function line(values, x, y, here) {
@@ -94,10 +103,9 @@ function line(values, x, y, here) {
 
 function Table({ title, head, points, series, format }) {
   const { t } = useLanguage();
-  const told = points.filter((p) => p.values.some((v) => v));
   return html`<details><summary>${t("fig.table")}</summary><div class="scroll" tabindex="0" role="region" aria-label=${title}><table>
     <caption class="visually-hidden">${title}</caption>
     <thead><tr><th scope="col">${head}</th>${series.map((s) => html`<th key=${s.name} scope="col">${s.name}</th>`)}</tr></thead>
-    <tbody>${told.map((p) => html`<tr key=${p.label}><th scope="row">${p.label}</th>${p.values.map((v, n) => html`<td key=${n} class="num">${value(t, format, v)}${p.more ? ` (${p.more})` : ""}</td>`)}</tr>`)}</tbody>
+    <tbody>${points.map((p) => html`<tr key=${p.label}><th scope="row">${p.label}</th>${p.values.map((v, n) => html`<td key=${n} class="num">${value(t, format, v)}${p.more ? ` (${p.more})` : ""}</td>`)}</tr>`)}</tbody>
   </table></div></details>`;
 }

@@ -28,7 +28,7 @@ export function useLog(model, id, said) {
   return { log, list, open: open.current, draw };
 }
 
-export function Deliveries({ view, disabled, onAsk, children }) {
+export function Deliveries({ view, disabled, until, onAsk, children }) {
   const { log, list, open, draw } = view;
   const { t, f } = useLanguage();
   const toggle = (event) => {
@@ -56,7 +56,7 @@ export function Deliveries({ view, disabled, onAsk, children }) {
     ${log.rows === null && html`<p class="log-note muted">${log.problem ? explain(t, log.problem) : t("app.loading")}</p>`}
     ${log.rows?.length === 0 && html`<p class="log-note muted">${t(log.filter ? "hook.log.none.state" : "hook.log.none")}</p>`}
     <ol ref=${list} class="deliveries" aria-labelledby="log-title">${(log.rows ?? []).map((event) => html`<${DeliveryRow} key=${event} delivery=${log.known.get(event)} log=${log}
-      open=${open.has(event)} onOpen=${() => toggle(event)} resent=${log.resent.get(event)} disabled=${disabled} />`)}</ol>
+      open=${open.has(event)} onOpen=${() => toggle(event)} resent=${log.resent.get(event)} disabled=${disabled} until=${until} />`)}</ol>
     ${log.more && html`<${Earlier} log=${log} onLast=${focusOn} />`}
     <p class="log-note"><small>${t("track.zone", { zone: f.zone() })}</small></p>
   </section>`;

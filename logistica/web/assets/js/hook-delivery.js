@@ -2,12 +2,12 @@
 import { html, useId, useState } from "./lib.js";
 import { explain, useLanguage } from "./i18n.js";
 import { Moment } from "./hook-list.js";
-import { outcome, outcomeTones } from "./hook-model.js";
+import { nextAt, outcome, outcomeTones } from "./hook-model.js";
 import { typeWords } from "./hook-types.js";
 
 const kept = 30; // attempts in a delivery's log
 
-export function DeliveryRow({ delivery: d, open, onOpen, resent, disabled, log }) {
+export function DeliveryRow({ delivery: d, open, onOpen, resent, disabled, until, log }) {
   const { t, f } = useLanguage();
   const id = useId();
   const state = outcome(d), busy = resent === "sending", refused = resent && !busy;
@@ -18,33 +18,34 @@ export function DeliveryRow({ delivery: d, open, onOpen, resent, disabled, log }
         <span class="chip tone-${outcomeTones[state]}"><i aria-hidden="true"></i>${t(`hook.delivery.${state}`)}</span>
         <span class="delivery-type">${typeWords(t, d.type) || d.type}</span>
         <span class="delivery-when"><${Moment} at=${d.stored_at} /></span>
-        <small class="delivery-sum"><${Sum} delivery=${d} /></small>
+        <small class="delivery-sum"><${Sum} delivery=${d} until=${until} /></small>
       </button>
       <button type="button" data-resend class=${cannot ? "cannot" : ""} aria-disabled=${cannot || busy ? "true" : undefined} title=${d.state === "pending" ? t("hook.do.resend.way") : undefined}
         aria-label="${t("hook.do.resend")}: ${typeWords(t, d.type) || d.type}, ${f.stamp(d.stored_at)}" onClick=${() => cannot || log.resend(d.event)}>${t("hook.do.resend")}</button>
     </div>
     ${refused && html`<p class="bad delivery-note" role="alert">${t("hook.do.refused", { why: explain(t, resent) })}</p>`}
-    <div id="${id}-more" class="delivery-more" hidden=${!open}>${open && html`<${Attempts} delivery=${d} /><${Body} event=${d.event} api=${log.api} />`}</div>
+    <div id="${id}-more" class="delivery-more" hidden=${!open}>${open && html`<${Attempts} delivery=${d} until=${until} /><${Body} event=${d.event} api=${log.api} />`}</div>
   </li>`;
 }
 
-function Sum({ delivery: d }) {
+function Sum({ delivery: d, until }) {
   const { t, f } = useLanguage();
   const last = d.log?.at(-1);
   const parts = [
     last && (last.status ? String(last.status) : t("hook.delivery.none")),
     last && d.state === "delivered" && f.millis(last.ms),
     d.attempts > 1 && t("hook.delivery.attempts", { n: d.attempts }),
-    d.state === "pending" && d.next_at && nextOf(t, f, d),
+    d.state === "pending" && d.next_at && nextOf(t, f, d, until),
   ];
   return parts.filter(Boolean).join(" · ");
 }
 
-function nextOf(t, f, d) {
-  return new Date(d.next_at) <= new Date() ? t("hook.delivery.next.now") : t("hook.delivery.next", { time: f.stamp(d.next_at) });
+function nextOf(t, f, d, until) {
+  const at = nextAt(d, until);
+  return at <= new Date() ? t("hook.delivery.next.now") : t("hook.delivery.next", { time: f.stamp(at.getTime()) });
 }
 
-function Attempts({ delivery: d }) {
+function Attempts({ delivery: d, until }) {
   const { t, f } = useLanguage();
   const log = d.log ?? [];
   return html`<dl class="facts"><div><dt>${t("hook.delivery.event")}</dt><dd class="mono">${d.event}</dd></div>
@@ -54,7 +55,7 @@ function Attempts({ delivery: d }) {
     ${!log.length && html`<p class="muted">${t("hook.delivery.log.none")}</p>`}
     ${log.length >= kept && html`<small>${t("hook.delivery.trimmed")}</small>`}
     <ol class="attempts">${log.map((a, i) => html`<${Attempt} key=${a.at + i} attempt=${a} />`)}
-      ${d.state === "pending" && d.next_at && html`<li class="attempt tone-new"><i class="dot" aria-hidden="true"></i><span class="muted" data-next>${nextOf(t, f, d)}</span></li>`}</ol>`;
+      ${d.state === "pending" && d.next_at && html`<li class="attempt tone-new"><i class="dot" aria-hidden="true"></i><span class="muted" data-next>${nextOf(t, f, d, until)}</span></li>`}</ol>`;
 }
 
 function Attempt({ attempt: a }) {

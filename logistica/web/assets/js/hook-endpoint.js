@@ -6,7 +6,7 @@ import { AllFailed, Rotate, SecretOnce, Since } from "./hook-ask.js";
 import { Bars } from "./hook-bars.js";
 import { Deliveries, useLog } from "./hook-deliveries.js";
 import { EndpointForm } from "./hook-form.js";
-import { Moment, StateChip, Wants, Why } from "./hook-list.js";
+import { Deaf, Moment, StateChip, Wants, Why } from "./hook-list.js";
 import { latest, stateOf } from "./hook-model.js";
 import { Verify } from "./hook-verify.js";
 import { explain, useLanguage } from "./i18n.js";
@@ -36,13 +36,14 @@ export function EndpointView({ endpoint: e, model, said, onLeave, children }) {
       <div class="head-id"><h2 id="endpoint-title" class="mono" data-heading tabindex="-1">${e.url}</h2><span role="status"><${StateChip} state=${state} /></span></div>
       ${e.description && html`<p class="muted">${e.description}</p>`}
       ${state !== "active" && html`<p class="trouble is-${state}" data-why><${Why} endpoint=${e} state=${state} />${state === "disabled" && ` ${t("hook.why.disabled.then")}`}</p>`}
+      <${Deaf} types=${e.types} />
       <${Actions} state=${state} busy=${model.busy.has(e.id)} ping=${log.ping} act=${act} />
       ${model.refused?.id === e.id && html`<p class="bad" role="alert" data-refused>${t("hook.do.refused", { why: explain(t, model.refused.problem) })}</p>`}
       <${PingResult} ping=${log.ping} state=${state} />
       <${Facts} endpoint=${e} recent=${recent} backlog=${log.backlog} />
     </section>
     <${Verify} algorithm=${e.algorithm} />
-    <${Deliveries} view=${view} disabled=${state === "disabled"} onAsk=${setAsked}>${children(log)}<//>
+    <${Deliveries} view=${view} disabled=${state === "disabled"} until=${e.open_until} onAsk=${setAsked}>${children(log)}<//>
     ${asked && html`<${Questions} asked=${asked} setAsked=${setAsked} endpoint=${e} model=${model} log=${log} onLeave=${onLeave} />`}`;
 }
 

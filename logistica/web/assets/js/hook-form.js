@@ -3,6 +3,7 @@
 import { html, useEffect, useId, useRef, useState } from "./lib.js";
 import { explain, useLanguage } from "./i18n.js";
 import { Problem } from "./api.js";
+import { Deaf } from "./hook-list.js";
 import { join, orders, rest, split, typeWords } from "./hook-types.js";
 import { useModal, useOnce } from "./modal.js";
 
@@ -73,6 +74,7 @@ function Types({ draft, edit, bad }) {
     ${orders.map(box)}
     <details class="fold" open=${open}><summary><b>${t("hook.form.types.rest")}</b> <small>${chosen > 0 && t("hook.form.types.rest.n", { n: chosen })}</small></summary><div class="types">${rest.map(box)}</div></details>
     <${Text} name="types" label=${t("hook.form.types.more")} hint=${t("hook.form.types.more.hint")} bad=${bad} value=${draft.more} onText=${(more) => edit({ more })} input=${{ class: "mono" }} />
+    <div role="status"><${Deaf} types=${join(draft)} /></div>
   </fieldset>`;
 }
 

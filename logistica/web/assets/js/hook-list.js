@@ -2,7 +2,7 @@
 import { html } from "./lib.js";
 import { Bars } from "./hook-bars.js";
 import { latest, stateOf, tones } from "./hook-model.js";
-import { typeWords } from "./hook-types.js";
+import { deaf, typeWords } from "./hook-types.js";
 import { useLanguage } from "./i18n.js";
 import { instant } from "./format.js";
 
@@ -26,6 +26,7 @@ function Card({ endpoint: e, recent }) {
     <${Bars} deliveries=${recent} />
     <p class="endpoint-last"><${Lately} recent=${recent} since=${e.failing_since} /></p>
     ${state !== "active" && html`<p class="endpoint-why"><${Why} endpoint=${e} state=${state} /></p>`}
+    <${Deaf} types=${e.types} />
   </li>`;
 }
 
@@ -39,6 +40,14 @@ export function Wants({ types = [] }) {
   const { t } = useLanguage();
   if (!types?.length) return html`<small>${t("hook.types.all")}</small>`;
   return html`<small class="wants">${types.map((type) => html`<span key=${type} class="tag" title=${type}>${typeWords(t, type) || html`<code class="mono">${type}</code>`}</span>`)}</small>`;
+}
+
+// Deaf warns of a choice by which nothing comes: such an endpoint looks well for good.
+export function Deaf({ types }) {
+  const { t } = useLanguage();
+  const none = deaf(types);
+  if (!none.length) return null;
+  return html`<p class="trouble" data-deaf>${t(none.length === types.length ? "hook.types.deaf.all" : "hook.types.deaf.some", { types: none.join(", "), n: none.length })}</p>`;
 }
 
 // Lately falls back on since when all fails, where what is at hand only waits.

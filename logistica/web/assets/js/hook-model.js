@@ -117,6 +117,12 @@ export function outcome({ state, attempts }) {
 
 export const outcomeTones = { pending: "new", retrying: "wait", delivered: "done", failed: "bad" };
 
+// nextAt is when a pending delivery is attempted next: not before its endpoint is
+// called again, which is left alone until then after failures.
+export function nextAt({ next_at: next }, until = null) {
+  return new Date(Math.max(new Date(next).getTime(), until ? new Date(until).getTime() : 0));
+}
+
 // latest is when something last succeeded and last failed, of what is at hand.
 export function latest(deliveries = []) {
   const max = (list) => list.reduce((last, d) => (last && new Date(last) >= new Date(d.at) ? last : d.at), "");

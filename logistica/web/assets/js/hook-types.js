@@ -31,6 +31,19 @@ export function typeWords(t, type) {
   return types.includes(type) ? t(`hook.type.${type.split(".").at(-1)}`) : "";
 }
 
+// deaf are the patterns that no known type matches: nothing comes by them. They are
+// no error, since types may be added that are not known here yet.
+export function deaf(patterns) {
+  return (patterns ?? []).filter((p) => !types.some((type) => matches(p, type)));
+}
+
+// matches is as the server does it: * is one word, > at the end one or more.
+function matches(pattern, type) {
+  const parts = pattern.split("."), words = type.split("."), open = parts.at(-1) === ">";
+  return (open ? parts.length <= words.length : parts.length === words.length)
+    && parts.every((p, i) => p === "*" || p === words[i] || (open && i === parts.length - 1));
+}
+
 export function split(patterns = []) {
   return { ticked: patterns.filter((p) => types.includes(p)), more: patterns.filter((p) => !types.includes(p)).join(" ") };
 }
