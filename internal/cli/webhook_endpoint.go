@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/internal/app"
 	"github.com/waybillhq/waybill/webhook"
 )
 
@@ -86,13 +87,13 @@ func newWebhookAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "add URL",
 		Short:   "Have an address called about a tenant's events; prints the secret to verify with",
-		Example: "  waybill webhook add https://example.com/hook --tenant T --types 'orders.>'",
+		Example: "  waybill webhook add https://example.com/hook --tenant T --types 'logistica.orders.>'",
 		Args:    cobra.ExactArgs(1),
 	}
 	c := webhookFlags(cmd)
 	var in webhook.Settings
 	f := cmd.Flags()
-	f.StringSliceVar(&in.Types, "types", nil, "patterns of event types, such as orders.>; all if left out")
+	f.StringSliceVar(&in.Types, "types", nil, "patterns of event types, such as logistica.orders.>; all if left out")
 	f.StringVar(&in.Description, "description", "", "a line for people")
 	f.BoolVar(&in.Ordered, "ordered", false, "one event of a key at a time, in order; one that fails holds back those behind it")
 	algorithm := f.String("algorithm", string(webhook.HMAC), "hmac: a shared secret; ed25519: a pair, of which the receiver has the public key")
@@ -104,6 +105,7 @@ func newWebhookAdd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnUnmatched(cmd.ErrOrStderr(), in.Types, app.WebhookTypes())
 			secrets, err := s.Secrets(ctx, *c.tenant, e.ID)
 			if err != nil {
 				return err

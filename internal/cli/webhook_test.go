@@ -88,18 +88,18 @@ func TestWebhooksFromTheCommandLine(t *testing.T) {
 
 	hook := receive(t, db.Config().ConnString())
 	var e webhookEndpoint
-	if err := json.Unmarshal([]byte(run(exitOK, "add", hook.url, "--types", "orders.>", "--allow", "127.0.0.0/8", "--json")), &e); err != nil || e.Secret == "" {
+	if err := json.Unmarshal([]byte(run(exitOK, "add", hook.url, "--types", "logistica.orders.>", "--allow", "127.0.0.0/8", "--json")), &e); err != nil || e.Secret == "" {
 		t.Fatal(err)
 	}
 	id := e.ID.String()
-	says(run(exitOK, "ls"), id, "orders.>", "well")
+	says(run(exitOK, "ls"), id, "logistica.orders.>", "well")
 	says(run(exitOK, "ping", id), "it answered 204")
 	hook.answers(http.StatusInternalServerError)
 	says(run(exitFailed, "ping", id), "500", "waybill webhook show")
 	says(run(exitOK, "show", id), webhook.PingType, "delivered", "pending", "500")
 	hook.answers(http.StatusNoContent)
 
-	ev := webhook.Event{ID: event.NewID(), Tenant: "ana", Type: "orders.created", Body: []byte(`{}`)}
+	ev := webhook.Event{ID: event.NewID(), Tenant: "ana", Type: "logistica.orders.OrderCreated", Body: []byte(`{}`)}
 	store := webhook.NewStore(db, nil, guard.New(guard.Config{}), webhook.StoreConfig{})
 	if err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error { return store.Fan(t.Context(), tx, ev) }); err != nil {
 		t.Fatal(err)
