@@ -75,7 +75,7 @@ func newWebhookLs() *cobra.Command {
 			case *c.json:
 				return printJSON(cmd.OutOrStdout(), out)
 			case len(all) == 0:
-				return c.done(nil, "no endpoints; make one: waybill webhook add URL --tenant %s", *c.tenant)
+				return c.done(nil, "no endpoints; make one: %s", c.next("add", "URL"))
 			}
 			return table(cmd.OutOrStdout(), rows)
 		})
@@ -115,8 +115,8 @@ func newWebhookAdd() *cobra.Command {
 			if *c.json {
 				return printJSON(cmd.OutOrStdout(), v)
 			}
-			return c.done(nil, "endpoint %s is called about %s\nits receiver verifies with %s\ntry it: waybill webhook ping %s --tenant %s",
-				v.ID, v.wants(), v.Secret, v.ID, *c.tenant)
+			return c.done(nil, "endpoint %s is called about %s\nits receiver verifies with %s\ntry it: %s",
+				v.ID, v.wants(), v.Secret, c.next("ping", v.ID.String()))
 		})
 	}
 	return cmd
@@ -131,7 +131,7 @@ func newWebhookEnable() *cobra.Command {
 				return err
 			}
 			return c.done(map[string]any{"id": id, "state": webhook.Enabled},
-				"endpoint %s is called about what comes from now on; what failed is sent by waybill webhook replay %s --failed --tenant %s", id, id, *c.tenant)
+				"endpoint %s is called about what comes from now on; what failed is sent by %s", id, c.next("replay", id.String(), "--failed"))
 		})
 	}
 	return cmd

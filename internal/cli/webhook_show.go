@@ -73,7 +73,7 @@ func newWebhookShow() *cobra.Command {
 			filter.Since = time.Now().Add(-*since)
 		}
 		if *before != "" {
-			id, err := webhookID("event", *before)
+			id, err := c.id("event", *before)
 			if err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func (c *webhookCommand) showAll(ctx context.Context, s *webhook.Store, id uuid.
 }
 
 func (c *webhookCommand) showOne(ctx context.Context, s *webhook.Store, id uuid.UUID, text string) error {
-	ev, err := webhookID("event", text)
+	ev, err := c.id("event", text)
 	if err != nil {
 		return err
 	}
