@@ -50,6 +50,10 @@ func (c *webhookCommand) awaitPing(ctx context.Context, s *webhook.Store, id, ev
 		switch {
 		case p.State == webhook.Failed || len(p.Log) > 0:
 			return c.pingFailed(e, p)
+		case e.OpenUntil != nil && wait == 0:
+			return c.done(map[string]any{"event": ev, "open_until": e.OpenUntil}, "event %s waits: %s", ev, c.leftAlone(e, p))
+		case e.OpenUntil != nil && e.OpenUntil.After(end):
+			return fmt.Errorf("nothing was sent: %s", c.leftAlone(e, p))
 		case wait == 0:
 			return c.done(map[string]any{"event": ev}, "event %s is on its way: %s", ev, c.next("show", id.String(), ev.String()))
 		case !time.Now().Before(end):
@@ -77,4 +81,11 @@ func (c *webhookCommand) pingFailed(e webhook.Endpoint, p webhookDelivery) error
 		return fmt.Errorf("%s, and is not tried again: `%s`", text, show)
 	}
 	return fmt.Errorf("%s; it is tried again: `%s`", text, show)
+}
+
+// leftAlone says until when an endpoint is not called.
+func (c *webhookCommand) leftAlone(e webhook.Endpoint, p webhookDelivery) string {
+	left := max(time.Second, time.Until(*e.OpenUntil).Round(time.Second))
+	return fmt.Sprintf("the endpoint is left alone for another %s after %s in a row; the event is sent after that: `%s`",
+		duration(left), plural(e.Failures, "failure"), c.next("show", e.ID.String(), p.Event.String()))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -103,6 +104,32 @@ func TestAPingThatEndsAnEndpointSaysSo(t *testing.T) {
 		if out := e.follow(said); !strings.Contains(out, "is called about") {
 			t.Error(out)
 		}
+	}
+}
+
+func TestAPingOfAnEndpointThatIsLeftAloneSaysSo(t *testing.T) {
+	e := newEndpoint(t)
+	// As its sender before this one noted; this one takes it over so.
+	err := pgx.BeginFunc(t.Context(), e.db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), `SELECT set_config('waybill.operator', 'on', true)`)
+		if err == nil {
+			_, err = tx.Exec(t.Context(), `INSERT INTO webhook.lanes (tenant, endpoint, failures, failing_since, open_until)
+				VALUES ('ana', $1, 7, now(), now() + interval '5 minutes')`, e.id)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := e.run(exitFailed, "ping", e.id, "--tenant", "ana")
+	if !strings.Contains(out, "left alone for another ") || !strings.Contains(out, "after 7 failures in a row") || strings.Contains(out, "sender") {
+		t.Error(out)
+	}
+	if shown := e.follow(out); !strings.Contains(shown, "pending after 0 attempts") {
+		t.Error(shown)
+	}
+	if out := e.run(exitOK, "ping", e.id, "--tenant", "ana", "--wait", "0s"); !strings.Contains(out, "waits: the endpoint is left alone") {
+		t.Error(out)
 	}
 }
 
