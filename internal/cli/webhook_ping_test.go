@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -130,6 +132,28 @@ func TestAPingOfAnEndpointThatIsLeftAloneSaysSo(t *testing.T) {
 	}
 	if out := e.run(exitOK, "ping", e.id, "--tenant", "ana", "--wait", "0s"); !strings.Contains(out, "waits: the endpoint is left alone") {
 		t.Error(out)
+	}
+}
+
+func TestAttemptsBeforeAResendAreCounted(t *testing.T) {
+	e := newEndpoint(t)
+	var pinged struct{ Event string }
+	if err := json.Unmarshal([]byte(e.run(exitOK, "ping", e.id, "--tenant", "ana", "--json")), &pinged); err != nil {
+		t.Fatal(err)
+	}
+	e.run(exitOK, "resend", e.id, pinged.Event, "--tenant", "ana")
+	shown := ""
+	for end := time.Now().Add(time.Minute); !strings.Contains(shown, "delivered after 2 attempts\n"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute: %s", shown)
+		}
+		shown = e.run(exitOK, "show", e.id, pinged.Event, "--tenant", "ana")
+	}
+	if n := strings.Count(shown, "204"); n != 2 {
+		t.Errorf("%d attempts are listed: %s", n, shown)
+	}
+	if all := e.run(exitOK, "show", e.id, "--tenant", "ana"); !strings.Contains(all, "delivered  2") {
+		t.Error(all)
 	}
 }
 
