@@ -50,6 +50,11 @@ func webhookFlags(cmd *cobra.Command) *webhookCommand {
 
 // ask runs do on the store, with the tables there.
 func (c *webhookCommand) ask(do func(context.Context, *webhook.Store) error) error {
+	return c.askWith(func(ctx context.Context, _ *pgxpool.Pool, s *webhook.Store) error { return do(ctx, s) })
+}
+
+// askWith is ask with the database too.
+func (c *webhookCommand) askWith(do func(context.Context, *pgxpool.Pool, *webhook.Store) error) error {
 	if *c.tenant == "" {
 		return usagef("whose endpoints? give --tenant, as `waybill tenant ls` lists them")
 	}
@@ -58,7 +63,7 @@ func (c *webhookCommand) ask(do func(context.Context, *webhook.Store) error) err
 		if err != nil {
 			return err
 		}
-		return do(ctx, s)
+		return do(ctx, db, s)
 	}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/waybillhq/waybill/internal/app"
@@ -100,7 +101,15 @@ func newWebhookAdd() *cobra.Command {
 	f.StringSliceVar(&c.allow, "allow", nil, "networks that are let through though they are not public, as the sender is configured: 127.0.0.0/8")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		in.URL, in.Algorithm = args[0], webhook.Algorithm(*algorithm)
-		return c.ask(func(ctx context.Context, s *webhook.Store) error {
+		return c.askWith(func(ctx context.Context, db *pgxpool.Pool, s *webhook.Store) error {
+			merchant, err := merchantArg(*c.tenant)
+			if err != nil {
+				return err
+			}
+			*c.tenant = merchant.String() // as events have it, however it was written
+			if err := checkMerchant(ctx, db, merchant); err != nil {
+				return err
+			}
 			e, err := s.Create(ctx, *c.tenant, in)
 			if err != nil {
 				return err
