@@ -37,10 +37,8 @@ func withoutPassword(dsn string) string {
 
 // shellWord quotes what a shell would take for more than a word.
 func shellWord(s string) string {
-	special := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,…", r))
-	}
-	if s != "" && !strings.ContainsFunc(s, special) {
+	const word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,…"
+	if s != "" && strings.Trim(s, word) == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(oneLine(s), "'", `'\''`) + "'"
