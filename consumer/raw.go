@@ -34,7 +34,7 @@ func OnAny(g *Group, topic string, f Filter, h func(ctx context.Context, tx pgx.
 	})
 }
 
-func (g *Group) addAny(topic string, f Filter, form form, handle func(context.Context, pgx.Tx, []*message) error) {
+func (g *Group) addAny(topic string, f Filter, form form, handle func(context.Context, pgx.Tx, []*message) error) *route {
 	if err := f.check(); err != nil {
 		g.faults = append(g.faults, err)
 	}
@@ -46,6 +46,7 @@ func (g *Group) addAny(topic string, f Filter, form form, handle func(context.Co
 		return Raw{m.env, m.pos, m.rec.Key, m.rec.Value, m.rec.Headers}, nil
 	}
 	g.anys[topic] = append(g.anys[topic], anyRoute{f, r})
+	return r
 }
 
 type anyRoute struct {

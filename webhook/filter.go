@@ -16,7 +16,7 @@ const (
 // where * stands for one word, and > at the end for one or more.
 func checkTypes(patterns []string) error {
 	if len(patterns) > maxPatterns {
-		return fmt.Errorf("%w: %d event types, at most %d; use patterns such as orders.>", ErrInvalid, len(patterns), maxPatterns)
+		return fmt.Errorf("%w: %d event types, at most %d; use patterns, whose last word may be >", ErrInvalid, len(patterns), maxPatterns)
 	}
 	for _, p := range patterns {
 		words := strings.Split(p, ".")
@@ -36,10 +36,11 @@ func plain(s string) bool {
 
 // wants tells whether a type is among patterns, or there are none.
 func wants(patterns []string, typ string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matches(p, typ) })
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, typ) })
 }
 
-func matches(pattern, typ string) bool {
+// Matches tells whether a type is what a pattern of [Settings.Types] stands for.
+func Matches(pattern, typ string) bool {
 	for {
 		p, morePattern, goesOn := strings.Cut(pattern, ".")
 		word, more, has := strings.Cut(typ, ".")

@@ -78,8 +78,8 @@ func (s *Sender) measureSome(ctx context.Context, keys []laneKey) error {
 			}
 			err := incident.Record(ctx, tx, incident.Incident{
 				Part: "webhook", Kind: "endpoint full", Subject: m.Tenant + " " + m.Endpoint.String(),
-				Text: fmt.Sprintf("%d deliveries wait for webhook endpoint %s of tenant %s: it does not keep up, or is away. Further ones are written as failed. "+
-					"See waybill webhook show; once it has caught up, waybill webhook replay --failed sends them.", most, m.Endpoint, m.Tenant),
+				Text: fmt.Sprintf("%[1]d deliveries wait for webhook endpoint %[2]s of tenant %[3]s: it does not keep up, or is away. Further ones are written as failed. "+
+					"See waybill webhook show %[2]s --tenant %[3]s; once it has caught up, waybill webhook replay %[2]s --tenant %[3]s --failed sends them.", most, m.Endpoint, m.Tenant),
 				Detail: map[string]any{"tenant": m.Tenant, "endpoint": m.Endpoint, "waiting": most},
 			})
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,25 +27,25 @@ type Decoder interface {
 // it; see [Sender.Wake].
 //
 // Bodies are {"type", "timestamp", "data"} as Standard Webhooks recommends, data
-// being the event as its schema has it, or as it is if it is JSON already.
+// being the event as its schema has it, or as it is if it is JSON already. They
+// are made before the transaction, which does not wait for the registry.
 func On(g *consumer.Group, s *Store, topic string, f consumer.Filter, d Decoder, wake func()) {
-	consumer.OnAnyBatch(g, topic, f, func(ctx context.Context, tx pgx.Tx, rs []consumer.Raw) error {
-		var events []Event
-		for i := range rs {
-			r := &rs[i]
-			if r.Tenant == "" {
-				continue
-			}
-			body, err := bodyOf(ctx, d, r)
-			if err != nil {
-				return err
-			}
-			key := string(r.Key)
-			if r.Subject != "" {
-				key = r.Subject
-			}
-			events = append(events, Event{ID: r.ID, Tenant: r.Tenant, Type: r.Type, Key: key, Body: body})
+	read := func(ctx context.Context, r consumer.Raw) (Event, error) {
+		if r.Tenant == "" {
+			return Event{}, nil
 		}
+		body, err := bodyOf(ctx, d, &r)
+		if err != nil {
+			return Event{}, err
+		}
+		key := string(r.Key)
+		if r.Subject != "" {
+			key = r.Subject
+		}
+		return Event{ID: r.ID, Tenant: r.Tenant, Type: r.Type, Key: key, Body: body}, nil
+	}
+	consumer.OnAnyBatchRead(g, topic, f, read, func(ctx context.Context, tx pgx.Tx, all []Event) error {
+		events := slices.DeleteFunc(all, func(e Event) bool { return e.Tenant == "" })
 		if len(events) == 0 {
 			return nil
 		}

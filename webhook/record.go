@@ -185,7 +185,7 @@ func disableAll(ctx context.Context, tx pgx.Tx, batch []result) error {
 		err = incident.Record(ctx, tx, incident.Incident{
 			Part: "webhook", Kind: "endpoint disabled", Subject: l.tenant + " " + l.endpoint.String(),
 			Text: fmt.Sprintf("Webhook endpoint %s of tenant %s was disabled: %s. Its tenant has to mend it. "+
-				"Then waybill webhook enable, and waybill webhook replay --failed for what was given up.", l.endpoint, l.tenant, r.disable),
+				"Then waybill webhook enable %[1]s --tenant %[2]s, and waybill webhook replay %[1]s --tenant %[2]s --failed for what was given up.", l.endpoint, l.tenant, r.disable),
 			Detail: map[string]any{"tenant": l.tenant, "endpoint": l.endpoint, "reason": r.disable},
 		})
 		if err != nil {

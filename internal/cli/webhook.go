@@ -37,6 +37,8 @@ type webhookCommand struct {
 	tenant *string
 	json   *bool
 	allow  []string
+
+	endpoint uuid.UUID // that the command is about, if it is about one
 }
 
 func webhookFlags(cmd *cobra.Command) *webhookCommand {
@@ -48,15 +50,20 @@ func webhookFlags(cmd *cobra.Command) *webhookCommand {
 
 // ask runs do on the store, with the tables there.
 func (c *webhookCommand) ask(do func(context.Context, *webhook.Store) error) error {
+	return c.askWith(func(ctx context.Context, _ *pgxpool.Pool, s *webhook.Store) error { return do(ctx, s) })
+}
+
+// askWith is ask with the database too.
+func (c *webhookCommand) askWith(do func(context.Context, *pgxpool.Pool, *webhook.Store) error) error {
 	if *c.tenant == "" {
 		return usagef("whose endpoints? give --tenant, as `waybill tenant ls` lists them")
 	}
-	return webhookError(withDatabase(c.cmd, c.target, func(ctx context.Context, db *pgxpool.Pool) error {
+	return c.explain(withDatabase(c.cmd, c.target, func(ctx context.Context, db *pgxpool.Pool) error {
 		s, err := c.store(db)
 		if err != nil {
 			return err
 		}
-		return do(ctx, s)
+		return do(ctx, db, s)
 	}))
 }
 
@@ -92,9 +99,9 @@ func (c *webhookCommand) store(db *pgxpool.Pool) (*webhook.Store, error) {
 	return webhook.NewStore(db, box, guard.New(rules), webhook.StoreConfig{}), nil
 }
 
-// webhookError makes what the caller got wrong a usage error, and says where to
-// look.
-func webhookError(err error) error {
+// explain makes what the caller got wrong a usage error, and says which command
+// helps.
+func (c *webhookCommand) explain(err error) error {
 	switch {
 	case errors.Is(err, webhook.ErrInvalid):
 		return usageError{err}
@@ -103,27 +110,28 @@ func webhookError(err error) error {
 	case errors.Is(err, seal.ErrKey):
 		return fmt.Errorf("%w (%s)", err, config.EnvWebhookKeys)
 	case errors.Is(err, webhook.ErrNotFound):
-		return fmt.Errorf("%w; waybill webhook ls lists endpoints, waybill webhook show ENDPOINT its deliveries", err)
+		return fmt.Errorf("%w; `%s` lists endpoints, and `waybill webhook show ENDPOINT` an endpoint's deliveries", err, c.next("ls"))
 	case errors.Is(err, webhook.ErrDisabled):
-		return fmt.Errorf("%w: waybill webhook enable", err)
+		return fmt.Errorf("%w: `%s`", err, c.next("enable", c.endpoint.String()))
 	}
 	return err
 }
 
-func webhookID(what, text string) (uuid.UUID, error) {
+func (c *webhookCommand) id(what, text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return uuid.Nil, usagef("%s %q: want an id as waybill webhook ls and show list it", what, text)
+		return uuid.Nil, usagef("%s %q: want an id; `%s` lists endpoints, and `waybill webhook show ENDPOINT` their events", what, text, c.next("ls"))
 	}
 	return id, nil
 }
 
 // onEndpoint runs do on the endpoint that the first argument names.
 func (c *webhookCommand) onEndpoint(args []string, do func(context.Context, *webhook.Store, uuid.UUID) error) error {
-	id, err := webhookID("endpoint", args[0])
+	id, err := c.id("endpoint", args[0])
 	if err != nil {
 		return err
 	}
+	c.endpoint = id
 	return c.ask(func(ctx context.Context, s *webhook.Store) error { return do(ctx, s, id) })
 }
 

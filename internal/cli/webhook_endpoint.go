@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/waybillhq/waybill/internal/app"
 	"github.com/waybillhq/waybill/webhook"
 )
 
@@ -74,7 +76,7 @@ func newWebhookLs() *cobra.Command {
 			case *c.json:
 				return printJSON(cmd.OutOrStdout(), out)
 			case len(all) == 0:
-				return c.done(nil, "no endpoints; make one: waybill webhook add URL --tenant %s", *c.tenant)
+				return c.done(nil, "no endpoints; make one: %s", c.next("add", "URL"))
 			}
 			return table(cmd.OutOrStdout(), rows)
 		})
@@ -86,24 +88,33 @@ func newWebhookAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "add URL",
 		Short:   "Have an address called about a tenant's events; prints the secret to verify with",
-		Example: "  waybill webhook add https://example.com/hook --tenant T --types 'orders.>'",
+		Example: "  waybill webhook add https://example.com/hook --tenant T --types 'logistica.orders.>'",
 		Args:    cobra.ExactArgs(1),
 	}
 	c := webhookFlags(cmd)
 	var in webhook.Settings
 	f := cmd.Flags()
-	f.StringSliceVar(&in.Types, "types", nil, "patterns of event types, such as orders.>; all if left out")
+	f.StringSliceVar(&in.Types, "types", nil, "patterns of event types, such as logistica.orders.>; all if left out")
 	f.StringVar(&in.Description, "description", "", "a line for people")
 	f.BoolVar(&in.Ordered, "ordered", false, "one event of a key at a time, in order; one that fails holds back those behind it")
 	algorithm := f.String("algorithm", string(webhook.HMAC), "hmac: a shared secret; ed25519: a pair, of which the receiver has the public key")
 	f.StringSliceVar(&c.allow, "allow", nil, "networks that are let through though they are not public, as the sender is configured: 127.0.0.0/8")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		in.URL, in.Algorithm = args[0], webhook.Algorithm(*algorithm)
-		return c.ask(func(ctx context.Context, s *webhook.Store) error {
+		return c.askWith(func(ctx context.Context, db *pgxpool.Pool, s *webhook.Store) error {
+			merchant, err := merchantArg(*c.tenant)
+			if err != nil {
+				return err
+			}
+			*c.tenant = merchant.String() // as events have it, however it was written
+			if err := checkMerchant(ctx, db, merchant); err != nil {
+				return err
+			}
 			e, err := s.Create(ctx, *c.tenant, in)
 			if err != nil {
 				return err
 			}
+			warnUnmatched(cmd.ErrOrStderr(), in.Types, app.WebhookTypes())
 			secrets, err := s.Secrets(ctx, *c.tenant, e.ID)
 			if err != nil {
 				return err
@@ -113,8 +124,8 @@ func newWebhookAdd() *cobra.Command {
 			if *c.json {
 				return printJSON(cmd.OutOrStdout(), v)
 			}
-			return c.done(nil, "endpoint %s is called about %s\nits receiver verifies with %s\ntry it: waybill webhook ping %s --tenant %s",
-				v.ID, v.wants(), v.Secret, v.ID, *c.tenant)
+			return c.done(nil, "endpoint %s is called about %s\nits receiver verifies with %s\ntry it: %s",
+				v.ID, v.wants(), v.Secret, c.next("ping", v.ID.String()))
 		})
 	}
 	return cmd
@@ -129,7 +140,7 @@ func newWebhookEnable() *cobra.Command {
 				return err
 			}
 			return c.done(map[string]any{"id": id, "state": webhook.Enabled},
-				"endpoint %s is called about what comes from now on; what failed is sent by waybill webhook replay %s --failed --tenant %s", id, id, *c.tenant)
+				"endpoint %s is called about what comes from now on; what failed is sent by %s", id, c.next("replay", id.String(), "--failed"))
 		})
 	}
 	return cmd

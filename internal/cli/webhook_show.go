@@ -28,6 +28,10 @@ func webhookDeliveryOf(d webhook.Delivery) webhookDelivery {
 	return webhookDelivery{d.EventID, d.Type, d.State, d.Attempts, d.StoredAt, d.FinishedAt, d.NextAt, d.Log}
 }
 
+// made counts the attempts there were, also those before it was sent again. The
+// log has the latest of them.
+func (d webhookDelivery) made() int { return max(d.Attempts, len(d.Log)) }
+
 // last says what came of the last attempt.
 func (d webhookDelivery) last() string {
 	if len(d.Log) == 0 {
@@ -82,7 +86,7 @@ func newWebhookShow() *cobra.Command {
 			filter.Since = time.Now().Add(-*since)
 		}
 		if *before != "" {
-			id, err := webhookID("event", *before)
+			id, err := c.id("event", *before)
 			if err != nil {
 				return err
 			}
@@ -115,7 +119,7 @@ func (c *webhookCommand) showAll(ctx context.Context, s *webhook.Store, id uuid.
 		if at := p.attemptedAt(e); at != nil {
 			next = "in " + duration(max(0, time.Until(*at)).Round(time.Second))
 		}
-		rows = append(rows, []string{p.Event.String(), oneLine(p.Type), string(p.State), strconv.Itoa(p.Attempts), fmt.Sprintf("%.60s", p.last()), next})
+		rows = append(rows, []string{p.Event.String(), oneLine(p.Type), string(p.State), strconv.Itoa(p.made()), fmt.Sprintf("%.60s", p.last()), next})
 	}
 	if *c.json {
 		return printJSON(c.cmd.OutOrStdout(), map[string]any{"endpoint": v, "deliveries": out})
@@ -130,7 +134,7 @@ func (c *webhookCommand) showAll(ctx context.Context, s *webhook.Store, id uuid.
 }
 
 func (c *webhookCommand) showOne(ctx context.Context, s *webhook.Store, id uuid.UUID, text string) error {
-	ev, err := webhookID("event", text)
+	ev, err := c.id("event", text)
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (c *webhookCommand) showOne(ctx context.Context, s *webhook.Store, id uuid.
 	if *c.json {
 		return printJSON(c.cmd.OutOrStdout(), p)
 	}
-	if err := c.done(nil, "%s  %s  %s after %s\n", p.Event, oneLine(p.Type), p.State, plural(p.Attempts, "attempt")); err != nil {
+	if err := c.done(nil, "%s  %s  %s after %s\n", p.Event, oneLine(p.Type), p.State, plural(p.made(), "attempt")); err != nil {
 		return err
 	}
 	rows := [][]string{{"AT", "TOOK", "WHAT CAME OF IT"}}

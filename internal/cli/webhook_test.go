@@ -20,6 +20,7 @@ import (
 	"github.com/waybillhq/waybill/event"
 	"github.com/waybillhq/waybill/incident"
 	"github.com/waybillhq/waybill/internal/config"
+	"github.com/waybillhq/waybill/logistica/tenants"
 	"github.com/waybillhq/waybill/pg"
 	"github.com/waybillhq/waybill/webhook"
 	"github.com/waybillhq/waybill/webhook/guard"
@@ -55,9 +56,10 @@ func webhooks(ctx context.Context, args ...string) (code int, out, errOut string
 func TestWebhooksFromTheCommandLine(t *testing.T) {
 	t.Setenv(config.EnvWebhookKeys, webhookTestKey)
 	db, dsn := emptyDatabase(t)
+	tenant := event.NewID().String()
 	run := func(want int, args ...string) string {
 		t.Helper()
-		code, out, errOut := webhooks(t.Context(), append(args, "--database", dsn, "--tenant", "ana")...)
+		code, out, errOut := webhooks(t.Context(), append(args, "--database", dsn, "--tenant", tenant)...)
 		if code != want {
 			t.Fatalf("%v: %d %s %s", args, code, out, errOut)
 		}
@@ -72,7 +74,7 @@ func TestWebhooksFromTheCommandLine(t *testing.T) {
 		}
 	}
 	says(run(exitFailed, "ls"), "waybill up")
-	if err := pg.Migrate(t.Context(), db, incident.Migration(), webhook.Migration()); err != nil {
+	if err := pg.Migrate(t.Context(), db, incident.Migration(), tenants.Migration(), webhook.Migration()); err != nil {
 		t.Fatal(err)
 	}
 	if err := webhook.EnsureDays(t.Context(), db); err != nil {
@@ -82,24 +84,40 @@ func TestWebhooksFromTheCommandLine(t *testing.T) {
 	if code, _, errOut := webhooks(t.Context(), "ls", "--database", dsn); code != exitUsage || !strings.Contains(errOut, "--tenant") {
 		t.Errorf("%d %s", code, errOut)
 	}
+	says(run(exitFailed, "add", "https://example.com/"), "no such tenant: `waybill tenant ls`", "waybill tenant create")
+	for _, none := range []string{"ana", platformWord, tenants.Platform.String()} {
+		code, _, errOut := webhooks(t.Context(), "add", "https://example.com/", "--database", dsn, "--tenant", none)
+		if code != exitUsage {
+			t.Errorf("%s: %d %s", none, code, errOut)
+		}
+		says(errOut, "waybill tenant ls")
+	}
+	merchant, err := tenants.New(db, tenants.Config{}).Create(t.Context(), "Mercado Central")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant = strings.ToUpper(merchant.ID.String()) // which is the same id
+	says(run(exitOK, "add", "https://example.com/upper"), "endpoint ")
+	tenant = merchant.ID.String()
+	says(run(exitOK, "ls"), "https://example.com/upper")
 	says(run(exitUsage, "add", "https://10.0.0.1/"), "not public")
 	says(run(exitUsage, "add", "https://example.com/", "--types", "a..b"), "event type")
 	says(run(exitUsage, "add", "https://example.com/", "--allow", "nonsense"), "127.0.0.0/8")
 
 	hook := receive(t, db.Config().ConnString())
 	var e webhookEndpoint
-	if err := json.Unmarshal([]byte(run(exitOK, "add", hook.url, "--types", "orders.>", "--allow", "127.0.0.0/8", "--json")), &e); err != nil || e.Secret == "" {
+	if err := json.Unmarshal([]byte(run(exitOK, "add", hook.url, "--types", "logistica.orders.>", "--allow", "127.0.0.0/8", "--json")), &e); err != nil || e.Secret == "" {
 		t.Fatal(err)
 	}
 	id := e.ID.String()
-	says(run(exitOK, "ls"), id, "orders.>", "well")
+	says(run(exitOK, "ls"), id, "logistica.orders.>", "well")
 	says(run(exitOK, "ping", id), "it answered 204")
 	hook.answers(http.StatusInternalServerError)
 	says(run(exitFailed, "ping", id), "500", "waybill webhook show")
 	says(run(exitOK, "show", id), webhook.PingType, "delivered", "pending", "500")
 	hook.answers(http.StatusNoContent)
 
-	ev := webhook.Event{ID: event.NewID(), Tenant: "ana", Type: "orders.created", Body: []byte(`{}`)}
+	ev := webhook.Event{ID: event.NewID(), Tenant: tenant, Type: "logistica.orders.OrderCreated", Body: []byte(`{}`)}
 	store := webhook.NewStore(db, nil, guard.New(guard.Config{}), webhook.StoreConfig{})
 	if err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error { return store.Fan(t.Context(), tx, ev) }); err != nil {
 		t.Fatal(err)

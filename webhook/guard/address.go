@@ -72,11 +72,17 @@ func (g *Guard) CheckAddr(ap netip.AddrPort) error {
 	if why := notPublic(addr); why != "" {
 		return refuse("the address is not public: " + why)
 	}
-	if p := ap.Port(); p != 80 && p != 443 && p < 1024 {
-		return refuse("the port belongs to another service than HTTP; use 443, 80 or one above 1023")
+	if othersPort(ap.Port()) {
+		return refuse("the " + whyPort)
 	}
 	return nil
 }
+
+const whyPort = "port belongs to another service than HTTP; use 443, 80 or one above 1023"
+
+// othersPort tells whether a port is of another service than HTTP: whoever may
+// have it called could speak to mail servers and the like.
+func othersPort(p uint16) bool { return p != 80 && p != 443 && p < 1024 }
 
 // notPublic says what an address is that is not public.
 func notPublic(addr netip.Addr) string {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -111,6 +112,39 @@ func TestURLsThatCannotBeCalledAreRefusedWithoutBeingQuoted(t *testing.T) {
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("quoted: %v", err)
+			}
+		}
+	}
+}
+
+// What a name resolves to is not known when its URL is given; its port is.
+func TestPortsOfOtherServicesAreRefusedByNameToo(t *testing.T) {
+	allow := func(networks ...string) *Guard {
+		var c Config
+		for _, n := range networks {
+			c.Allow = append(c.Allow, netip.MustParsePrefix(n))
+		}
+		return New(c)
+	}
+	strict, dev := allow(), allow("127.0.0.0/8", "::1/128", "::ffff:127.0.0.0/104")
+	inner, all := allow("127.0.0.0/8", "10.0.0.0/8"), allow("0.0.0.0/0")
+	for _, c := range []struct {
+		url   string
+		taken []*Guard
+	}{
+		{"https://example.com:22/", []*Guard{inner, all}}, // the name may be of the allowed network
+		{"https://example.com:1023/", []*Guard{inner, all}},
+		{"https://localhost:81/", []*Guard{dev, inner, all}},
+		{"https://1.1.1.1:22/", []*Guard{all}},
+		{"https://10.0.0.1:22/", []*Guard{inner, all}},
+		{"https://example.com:443/", []*Guard{strict, dev, inner, all}},
+		{"https://example.com:80/", []*Guard{strict, dev, inner, all}},
+		{"https://example.com:1024/", []*Guard{strict, dev, inner, all}},
+	} {
+		for _, g := range []*Guard{strict, dev, inner, all} {
+			_, err := g.CheckURL(c.url)
+			if want := slices.Contains(c.taken, g); (err == nil) != want || err != nil && !Refused(err) {
+				t.Errorf("%s, allowed %v: %v", c.url, g.cfg.Allow, err)
 			}
 		}
 	}

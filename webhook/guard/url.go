@@ -3,6 +3,7 @@ package guard
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,8 @@ const maxURL = 2048
 
 // CheckURL reads a URL that somebody wants to be called at. What it lets through
 // may still be refused at every connection, as names resolve to what they like;
-// what it refuses could never have been called. The error is a [RefusedError]
+// what it refuses could not have been called, but for one thing: a port below 1024
+// of this machine by a name that is not localhost. The error is a [RefusedError]
 // and does not quote the URL, whose path may be a secret.
 func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 	refuse := func(why string) (*url.URL, error) { return nil, &RefusedError{"", why} }
@@ -36,7 +38,7 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
-		return u, g.checkName(u)
+		return u, g.checkName(u, port)
 	}
 	if err := g.CheckAddr(netip.AddrPortFrom(addr, port)); err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 }
 
 // checkName judges a URL with a name for a host.
-func (g *Guard) checkName(u *url.URL) error {
+func (g *Guard) checkName(u *url.URL, port uint16) error {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	// What resolvers of some systems read as an IPv4 address: 127.1, 0x7f.0.0.1,
 	// 2130706433. They would be judged when they are connected to; told here, it
@@ -66,7 +68,19 @@ func (g *Guard) checkName(u *url.URL) error {
 	if u.Scheme == "http" && !g.cfg.HTTP && len(g.cfg.Allow) == 0 {
 		return &RefusedError{"", "the URL is http; use https"}
 	}
+	if othersPort(port) && !g.mayBeAllowed(local) {
+		return &RefusedError{"", "the URL's " + whyPort}
+	}
 	return nil
+}
+
+// mayBeAllowed tells whether a name may be of a network that is let through. Where
+// those are this machine's alone, as for development, only its own names are: a
+// name of elsewhere is judged as if nothing were allowed.
+func (g *Guard) mayBeAllowed(local bool) bool {
+	return slices.ContainsFunc(g.cfg.Allow, func(p netip.Prefix) bool {
+		return local || !plain(p).Masked().Addr().IsLoopback()
+	})
 }
 
 func portOf(u *url.URL) (uint16, bool) {
