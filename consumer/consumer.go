@@ -115,8 +115,8 @@ type Config struct {
 	// transaction would wait for it while other workers are free.
 	Together time.Duration
 
-	// Places, if any, are shared with other groups of the program: no more of
-	// their transactions are under way at a time.
+	// Places, if any, are shared with other groups of the program, whose
+	// transactions take turns at them.
 	Places *Places
 
 	// StallAfter is how long a partition may have records and not get past the

@@ -19,9 +19,7 @@ func (s *session) tick(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.flush(ctx, parts)
-	if !s.leaving.Load() {
-		s.commit(ctx, s.cl, parts)
-	}
+	s.commitUnlessLeaving(ctx, parts)
 	s.reclaim()
 	s.seekReset(ctx)
 }
@@ -84,8 +82,6 @@ func (s *session) moved(parts []*partition) []position {
 // nobody reads it to go on from, but whoever looks at lag would see what was
 // handled long ago.
 func (s *session) commit(ctx context.Context, cl *kgo.Client, parts []*partition) {
-	s.telling.Lock()
-	defer s.telling.Unlock()
 	untold := s.untold(parts)
 	if len(untold) == 0 {
 		return
@@ -106,6 +102,16 @@ func (s *session) commit(ctx context.Context, cl *kgo.Client, parts []*partition
 			s.log.WarnContext(ctx, "offsets not committed to the broker; tried again each time positions are saved", "error", err)
 		}
 	})
+}
+
+// commitUnlessLeaving leaves what is yet to be told to the giving back of the
+// partitions: an answer that came after the group was left would be complained of.
+func (s *session) commitUnlessLeaving(ctx context.Context, parts []*partition) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if !s.leaving {
+		s.commit(ctx, s.cl, parts)
+	}
 }
 
 // untold are the saved positions that the broker was not told by this owner: the

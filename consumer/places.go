@@ -11,10 +11,13 @@ import (
 // holds neither a connection nor a lock, and goes all the same after a second:
 // the place may be held by a handler that waits for something else, which is no
 // reason for other groups to stand still.
-type Places struct{ taken chan struct{} }
+type Places struct {
+	taken chan struct{}
+	wait  time.Duration
+}
 
 // NewPlaces makes n places; below 1 it is 1.
-func NewPlaces(n int) *Places { return &Places{make(chan struct{}, max(n, 1))} }
+func NewPlaces(n int) *Places { return &Places{make(chan struct{}, max(n, 1)), placeWait} }
 
 // placeWait is how long a transaction waits for its place.
 const placeWait = time.Second
@@ -25,7 +28,7 @@ func (p *Places) take(ctx context.Context) (give func(), err error) {
 	if p == nil {
 		return func() {}, nil
 	}
-	t := time.NewTimer(placeWait)
+	t := time.NewTimer(p.wait)
 	defer t.Stop()
 	select {
 	case p.taken <- struct{}{}:

@@ -118,9 +118,9 @@ const minSession = 6 * time.Second
 // quit leaves the group, which gives all partitions back, and closes the
 // client. Without a broker to hear it the partitions are released here.
 func (s *session) quit(cl *kgo.Client) {
-	s.leaving.Store(true)
-	s.telling.Lock()   // an answer that came after the group was left would be complained of
-	s.telling.Unlock() //nolint:staticcheck // whoever holds it is waited for
+	s.telling.Lock() // waits for what is being told
+	s.leaving = true
+	s.telling.Unlock()
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.rebalance())
 	defer cancel()
 	if err := cl.LeaveGroupContext(ctx); err != nil {

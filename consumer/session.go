@@ -35,8 +35,9 @@ type session struct {
 	down       atomic.Bool    // infrastructure is missing, as far as told
 	untoldOnce atomic.Bool    // it was logged that the broker was not told
 
-	leaving    atomic.Bool // the group: what is to be told is told as partitions are given back
-	telling    sync.Mutex
+	telling sync.Mutex // held while a tick tells the broker
+	leaving bool       // the group; guarded by telling
+
 	flushing   sync.Mutex
 	throttling sync.Mutex
 

@@ -39,9 +39,9 @@ const gatherFor = 25 * time.Millisecond
 const togetherFor = 50 * time.Millisecond
 
 // places are for the transactions of all groups, half as many as there are
-// processors. The other half is for who waits: requests, the relay, the streams. Without that bound the groups,
-// which handle each order many times, take all there is under load, and each
-// order is seen ten times later.
+// processors. The other half is for who waits: requests, the relay, the streams.
+// Without that bound the groups, which handle each order many times, take all
+// there is under load, and each order is seen ten times later.
 func (a *App) places() *consumer.Places {
 	if a.groups == nil {
 		a.groups = consumer.NewPlaces(runtime.NumCPU() / 2)
